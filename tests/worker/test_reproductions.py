@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from live_samples import make_owner
+from psycopg.errors import DiskFull
 from remembering_queue import RememberingQueue
+from sqlalchemy.exc import OperationalError
+from sqlmodel import col, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import PERMISSIONS, Role
+from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import (
+    Operation,
+    PaperRun,
+    ReproducedItem,
+    ReproducedRun,
     Reproduction,
 )
+from backend.operations.service import cancel_operation
 from backend.papers.resources import show_item_detail, show_reproductions
 from backend.papers.service import check_reproduction, get_item, store_reproduction
 from backend.settings import Settings
 from maat.api.papers import ReproducedItemDetail, ReproductionBody, ReproductionOut
 from maat.papers.reproducing import reproduce as reproduced_by_the_library
+from maat.scheduling.errors import InputError
 from worker.papers import reproductions, runs
 
 AT_ONCE = 100
@@ -109,3 +121,213 @@ def test_items_without_runs_are_shown_at_once(
         {"table-2": "succeeded"},
     )
     assert len(item_of(database, found, "table-2")["rows"]) > 5
+
+
+def cancel(database: Database, asking: Principal, found: str) -> None:
+    with database.session_scope() as session:
+        cancel_operation(session, asking, session.get_one(Reproduction, found).operation_id)
+
+
+def test_a_run_that_two_reproductions_want_is_played_once_and_serves_later_ones(
+    database: Database, settings: Settings, asking: Principal
+) -> None:
+    first, second = (ask(database, asking, settings, "bsbf", "fig-1") for _ in range(2))
+    for found in (first, second):
+        reproductions.reproduce(database, settings, found)
+    keys = runs.next_runs(database, at_once=AT_ONCE)
+    assert (len(keys), runs.next_runs(database, at_once=AT_ONCE)) == (5, [])
+    for key in keys:
+        assert play(database, settings, key) == "succeeded"
+        assert runs.play_run(database, settings, key) is None
+    assert [shown(database, found)["state"] for found in (first, second)] == ["succeeded"] * 2
+    third = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, third)
+    assert runs.next_runs(database, at_once=AT_ONCE) == []
+    assert (shown(database, third)["state"], shown(database, third)["done"]) == ("succeeded", 5)
+
+
+def test_of_one_reproduction_few_runs_are_sent_at_a_time(
+    database: Database, settings: Settings, asking: Principal
+) -> None:
+    reproductions.reproduce(database, settings, ask(database, asking, settings, "bsbf", "fig-1"))
+    sent = runs.next_runs(database, at_once=2)
+    assert len(sent) == 2
+    assert runs.next_runs(database, at_once=2) == []
+    play(database, settings, sent[0])
+    (third,) = runs.next_runs(database, at_once=2)
+    assert third not in sent
+
+
+def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_twice(
+    database: Database, settings: Settings, asking: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Ends a worker where nothing catches it."""
+
+    def killed(*given: Any, **named: Any) -> Any:
+        raise Killed
+
+    found = ask(database, asking, settings, "bsbf", "fig-1")
+    with monkeypatch.context() as patch:
+        patch.setattr(reproductions, "opened", killed)
+        with pytest.raises(Killed):
+            reproductions.reproduce(database, settings, found)
+    reproductions.reproduce(database, settings, found)
+    assert shown(database, found)["total"] == 0, "the item may still be worked on"
+    silent = utc_now() - timedelta(seconds=30)
+    with database.session_scope() as session:
+        session.execute(sa.update(ReproducedItem).values(heartbeat_at=silent))
+        session.execute(sa.update(Operation).values(heartbeat_at=silent))
+    assert reproductions.waiting_reproductions(database) == [found]
+    reproductions.reproduce(database, settings, found)
+    keys = runs.next_runs(database, at_once=AT_ONCE)
+    assert play(database, settings, keys[0]) == "succeeded"
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "computed", killed)
+        with pytest.raises(Killed):
+            runs.play_run(database, settings, keys[1])
+    assert runs.play_run(database, settings, keys[1]) is None, "it may still be played"
+    with database.session_scope() as session:
+        session.execute(
+            sa.update(PaperRun).where(col(PaperRun.key) == keys[1]).values(heartbeat_at=silent)
+        )
+    assert runs.waiting_runs(database) == [keys[1]]
+    assert [play(database, settings, key) for key in keys[1:-1]] == ["succeeded"] * 3
+    with monkeypatch.context() as patch:
+        patch.setattr(reproductions, "result_of", killed)
+        with pytest.raises(Killed):
+            play(database, settings, keys[-1])
+    with database.session_scope() as session:
+        session.execute(sa.update(ReproducedItem).values(heartbeat_at=silent))
+        session.execute(sa.update(Operation).values(heartbeat_at=silent))
+    played = [runs.play_run(database, settings, key) for key in keys]
+    assert played == [None] * 5
+    assert reproductions.waiting_reproductions(database) == [found]
+    reproductions.reproduce(database, settings, found)
+    assert shown(database, found)["state"] == "succeeded"
+
+
+def test_a_cancelled_one_keeps_what_was_played_and_the_next_goes_on_there(
+    database: Database, settings: Settings, asking: Principal
+) -> None:
+    found = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, found)
+    keys = runs.next_runs(database, at_once=AT_ONCE)
+    play(database, settings, keys[0])
+    cancel(database, asking, found)
+    reproductions.end_cancelled(database)
+    work = shown(database, found)
+    assert (work["state"], work["done"], states(work)) == ("cancelled", 1, {"fig-1": "cancelled"})
+    assert [runs.play_run(database, settings, key) for key in keys] == [None] * 5
+    again = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, again)
+    assert shown(database, again)["done"] == 1
+    left = runs.next_runs(database, at_once=AT_ONCE)
+    assert sorted(left) == sorted(keys[1:])
+    assert {play(database, settings, key) for key in left} == {"succeeded"}
+    assert shown(database, again)["state"] == "succeeded"
+
+
+def test_a_run_in_play_stops_when_the_last_reproduction_that_wants_it_is_cancelled(
+    database: Database, settings: Settings, asking: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "PROGRESS_SECONDS", 0.0)
+    found = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, found)
+    key = runs.next_runs(database, at_once=1)[0]
+    looks, real = [], runs.is_wanted
+
+    def cancelled_at_the_second(database: Database, key: str) -> bool:
+        looks.append(key)
+        if len(looks) == 2:
+            cancel(database, asking, found)
+        return real(database, key)
+
+    monkeypatch.setattr(runs, "is_wanted", cancelled_at_the_second)
+    assert play(database, settings, key) == "cancelled"
+    assert looks == [key, key]
+    reproductions.end_cancelled(database)
+    assert shown(database, found)["state"] == "cancelled"
+    with database.session_scope(writes=False) as session:
+        assert set(session.exec(select(PaperRun.state))) == {"cancelled"}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (InputError("is too small", field="cluster", remedy="Add nodes."), "is too small"),
+        (ZeroDivisionError("secret"), "A fault of Maat"),
+    ],
+)
+def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
+    database: Database,
+    settings: Settings,
+    asking: Principal,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    told: str,
+) -> None:
+    def failing(*given: Any, **named: Any) -> Any:
+        raise error
+
+    found = ask(database, asking, settings, "bsbf", "fig-1", "fig-3")
+    reproductions.reproduce(database, settings, found)
+    keys = runs.next_runs(database, at_once=AT_ONCE)
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "computed", failing)
+        assert play(database, settings, keys[0]) == "failed"
+    for key in keys[1:]:
+        play(database, settings, key)
+    work = shown(database, found)
+    assert (work["state"], states(work)) == ("failed", {"fig-1": "failed", "fig-3": "succeeded"})
+    failed = item_of(database, found, "fig-1")["failed"]
+    assert failed is not None
+    assert told in failed
+    assert "secret" not in failed
+    with database.session_scope(writes=False) as session:
+        operation = session.get_one(Operation, session.get_one(Reproduction, found).operation_id)
+        assert operation.error is not None
+        assert "fig-1" in operation.error["detail"]
+    again = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, again)
+    assert runs.next_runs(database, at_once=AT_ONCE) == [keys[0]], "the others are kept"
+
+
+def test_a_run_whose_result_finds_no_room_says_so_and_others_are_kept(
+    database: Database, settings: Settings, asking: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, found)
+    keys = runs.next_runs(database, at_once=AT_ONCE)
+    real = runs.RUNS.settle
+
+    def without_room(session: Any, claim: Any, state: Any, **values: Any) -> bool:
+        if "result" in values:
+            raise OperationalError("UPDATE", {}, DiskFull())
+        return real(session, claim, state, **values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs.RUNS, "settle", without_room)
+        play(database, settings, keys[0])
+    for key in keys[1:]:
+        play(database, settings, key)
+    failed = item_of(database, found, "fig-1")["failed"]
+    assert failed is not None
+    assert "disk of Maat's database is full" in failed
+
+
+def test_an_item_that_needs_other_runs_by_now_is_opened_again(
+    database: Database, settings: Settings, asking: Principal
+) -> None:
+    found = ask(database, asking, settings, "bsbf", "fig-1")
+    reproductions.reproduce(database, settings, found)
+    keys = runs.next_runs(database, at_once=AT_ONCE)
+    with database.session_scope() as session:  # as another version of Maat would have left it
+        other = col(ReproducedRun.run_key) == keys[0]
+        session.execute(sa.delete(ReproducedRun).where(other))
+    for key in keys[1:]:
+        play(database, settings, key)
+    assert shown(database, found)["state"] == "running"
+    reproductions.reproduce(database, settings, found)
+    assert play(database, settings, keys[0]) == "succeeded"
+    assert shown(database, found)["state"] == "succeeded"
