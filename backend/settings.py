@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     idempotency_keep_hours: float = Field(24.0, ge=24.0, le=A_CENTURY_OF_DAYS * 24)
     agent_seconds: float = Field(60.0, gt=0, le=A_YEAR_OF_SECONDS)
     keep_logs_days: float = Field(30.0, ge=0, le=A_CENTURY_OF_DAYS)
+    keep_reproductions_days: float = Field(400.0, ge=1, le=A_CENTURY_OF_DAYS)
     keep_reports_days: float = Field(1100.0, ge=1, le=A_CENTURY_OF_DAYS)
     keep_allocations_days: float = Field(400.0, ge=2, le=A_CENTURY_OF_DAYS)
     keep_events_days: float = Field(400.0, ge=2, le=A_CENTURY_OF_DAYS)

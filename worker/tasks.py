@@ -31,7 +31,7 @@ from worker.forecasts import what_if
 from worker.forecasts import work as forecasts
 from worker.live import commands as live_commands
 from worker.live import step as live
-from worker.papers import reproductions
+from worker.papers import pruning, reproductions
 from worker.papers import runs as paper_runs
 from worker.rehearsals import previews
 from worker.reports import due as reports
@@ -208,6 +208,7 @@ def keep_house() -> None:
     housekeeping.prune_outbox(database())
     housekeeping.prune_idempotency_keys(database(), hours=get_settings().idempotency_keep_hours)
     housekeeping.prune_reports(database(), days=get_settings().keep_reports_days)
+    pruning.prune_reproductions(database(), days=get_settings().keep_reproductions_days)
     housekeeping.prune_audit(database(), days=get_settings().keep_audit_days)
     webhook_keeping.give_up(database())
     webhook_keeping.prune(database(), days=get_settings().keep_deliveries_days)

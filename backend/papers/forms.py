@@ -28,8 +28,10 @@ def report_of(reproduction: Reproduction, items: Sequence[ReproducedItem], form:
         raise Conflict("No item of the reproduction was made yet.", headers={"Retry-After": "5"})
     paper = PAPERS.get(reproduction.paper)
     title = reproduction.paper if paper is None else paper.title
-    size = Size(reproduction.size)
-    return report_html(title, size, made) if form == "html" else report_markdown(title, size, made)
+    size, asked = Size(reproduction.size), reproduction.created_at
+    sentence = f"Made by Maat's service, as asked for at {asked:%Y-%m-%d %H:%M} UTC."
+    write = report_html if form == "html" else report_markdown
+    return write(title, size, made, made=sentence)
 
 
 def table_of(item: ReproducedItem) -> str:

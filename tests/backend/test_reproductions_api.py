@@ -209,6 +209,7 @@ def test_an_item_that_was_made_has_table_figure_and_files(
     report = client.get(f"{address}/report/html")
     assert report.headers["content-type"].startswith("text/html")
     assert "Plotly.newPlot" in report.text
+    assert "Made by Maat&#x27;s service, as asked for at 20" in report.text
     assert "Ours has &lt;b&gt;fewer&lt;/b&gt; jobs." in report.text
     assert report.text.count("<section") == 2
     assert "## Table 1: " in client.get(f"{address}/report/md").text

@@ -32,7 +32,7 @@ from backend.settings import Settings
 from maat.api.papers import ReproducedItemDetail, ReproductionBody, ReproductionOut
 from maat.papers.reproducing import reproduce as reproduced_by_the_library
 from maat.scheduling.errors import InputError
-from worker.papers import reproductions, runs
+from worker.papers import pruning, reproductions, runs
 
 AT_ONCE = 100
 
@@ -331,3 +331,37 @@ def test_an_item_that_needs_other_runs_by_now_is_opened_again(
     reproductions.reproduce(database, settings, found)
     assert play(database, settings, keys[0]) == "succeeded"
     assert shown(database, found)["state"] == "succeeded"
+
+
+def test_old_reproductions_are_deleted_with_the_runs_that_no_other_needs(
+    database: Database, settings: Settings, asking: Principal
+) -> None:
+    old, kept, empty = (
+        ask(database, asking, settings, "bsbf", "fig-1"),
+        ask(database, asking, settings, "bsbf", "fig-1"),
+        ask(database, asking, settings, "sia", "table-2"),
+    )
+    for found in (old, kept, empty):
+        reproductions.reproduce(database, settings, found)
+    key = runs.next_runs(database, at_once=1)[0]
+    play(database, settings, key)
+    cancel(database, asking, old)
+    reproductions.end_cancelled(database)
+    ended = utc_now() - timedelta(days=3)
+    with database.session_scope() as session:
+        of_old = [session.get_one(Reproduction, found).operation_id for found in (old, empty)]
+        mine = col(Operation.id).in_(of_old)
+        session.execute(sa.update(Operation).where(mine).values(finished_at=ended))
+    assert pruning.prune_reproductions(database, days=4) == 0
+    assert pruning.prune_reproductions(database, days=2) == 2
+    assert shown(database, kept)["total"] == 5
+    cancel(database, asking, kept)
+    reproductions.end_cancelled(database)
+    with database.session_scope() as session:
+        assert session.exec(select(Reproduction.id)).all() == [kept]
+        session.execute(sa.update(Operation).values(finished_at=ended))
+    assert pruning.prune_reproductions(database, days=2) == 1
+    assert pruning.prune_reproductions(database, days=2) == 0
+    with database.session_scope(writes=False) as session:
+        for table in (Reproduction, ReproducedItem, ReproducedRun, PaperRun, Operation):
+            assert session.execute(sa.select(sa.func.count()).select_from(table)).scalar() == 0

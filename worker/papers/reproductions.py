@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 
+from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import (
     Operation,
@@ -210,6 +211,7 @@ def _settle(database: Database, reproduction: Reproduction) -> None:
         items = items_of(session, [reproduction.id])[reproduction.id]
         runs = progress_of(session, [reproduction.id]).get(reproduction.id, Progress())
         ended = [item for item in items if item.state in ENDED]
+        operation.state, operation.heartbeat_at = OperationState.RUNNING, utc_now()
         operation.done = float(len(ended) + runs.done)
         operation.total = float(len(items) + runs.total)
         operation.message = _message(items, runs)

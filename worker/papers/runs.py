@@ -149,7 +149,7 @@ def _shown_life(key: str) -> Callable[[Session], None]:
     def show(session: Session) -> None:
         mine = wanting(col(Operation.id)).where(col(ReproducedRun.run_key) == key)
         for operation_id in session.exec(mine.distinct()):
-            OPERATIONS.beat(session, Claim(operation_id))
+            OPERATIONS.join(session, operation_id)
 
     return show
 
