@@ -18,7 +18,7 @@ from maat.figures.steps import step_lines
 
 TIME = "Time (hours)"
 WAITED = "Waiting in all (hours)"
-SLOWDOWN = "Placement slowdown of a job (times)"
+SLOWDOWN = "Placement slowdown (times)"
 
 
 def gpus_in_use(
@@ -150,7 +150,7 @@ def placement_slowdowns(
 
     >>> drawn = placement_slowdowns({"sia": Distribution.of([1.0, 1.5])})
     >>> drawn.layout.xaxis.title.text
-    'Placement slowdown of a job (times)'
+    'Placement slowdown (times)'
     """
     known = {name: line for name, line in runs.items() if line.known}
     if known and all(line.values[0] == line.values[-1] == 1 for line in known.values()):

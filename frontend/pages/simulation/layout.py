@@ -102,7 +102,7 @@ def _over_time_cards() -> list[Component]:
             ("gpus", "GPUs in use", "of one run by type, of several in all", "span-6"),
             ("efficiency", "Statistical efficiency", "mean over the jobs that train", "span-6"),
             ("waits", "Waits", "all waiting of a job, not only the first", "span-4"),
-            ("slowdowns", "Slowdown by placement", "L × max V, mean over a job", "span-4"),
+            ("slowdowns", "Slowdown by placement", "L × max V by job", "span-4"),
             ("nodes", "Nodes in service", "failures and repairs", "span-4"),
         )
     ]
