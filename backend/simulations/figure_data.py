@@ -95,7 +95,7 @@ def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
         efficiency=reduced(result.get("efficiency", []), POINTS),
         nodes=reduced(result.get("nodes", []), POINTS),
         waited_hours=_waited(jobs),
-        placement_slowdown=_slowed(jobs),
+        placement_slowdown=slowed_jobs(jobs),
         policy_seconds=result.get("policy_seconds"),
     )
 
@@ -108,7 +108,7 @@ def _waited(jobs: Sequence[Mapping[str, Any]]) -> Distribution:
     )
 
 
-def _slowed(jobs: Sequence[Mapping[str, Any]]) -> Distribution:
+def slowed_jobs(jobs: Sequence[Mapping[str, Any]]) -> Distribution:
     """Return the slowdown by placement of the jobs that trained, of which it may be seen."""
     times = [job["placement_slowdown"] for job in jobs if job.get("placement_slowdown") is not None]
     return Distribution(

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from backend.accounts.permissions import Role
 from backend.rounds.record_view import record_seen
 from backend.sight import WHOLE, Sight, jobs_named_in
+from backend.simulations.figure_data import slowed_jobs
 from backend.simulations.seen import result_seen, series_seen, summary_seen
 
 RECORD: dict[str, Any] = {
@@ -257,6 +258,14 @@ def test_a_result_keeps_its_sums_and_names_no_other_job_or_model() -> None:
     }
     assert (seen["contention"], seen["nodes"]) == (RESULT["contention"], RESULT["nodes"])
     assert "efficiency" not in seen, "where one job trains, it is that job's"
+
+
+def test_a_chart_of_slowdowns_is_of_jobs_that_the_reader_may_see() -> None:
+    slowed = [{**job, "placement_slowdown": 1.5} for job in RESULT["jobs"]]
+    seen = result_seen({**RESULT, "jobs": slowed}, blue())
+    own = [job["name"] for job in seen["jobs"] if "placement_slowdown" in job]
+    assert own == ["job_own"], "by its model and class another's would be known"
+    assert slowed_jobs(seen["jobs"]) == {"points": [[1.5, 1.0]], "known": 1, "jobs": 1}
 
 
 def test_the_series_of_anothers_job_tell_its_gpus_alone() -> None:
