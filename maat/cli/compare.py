@@ -111,12 +111,13 @@ class CompareOutput:
             check_series_path(self.series_path, OF_STUDY, inputs=inputs)
         check_plot(self.plot_path, self.figure, ComparisonPlots, inputs=inputs)
 
-    def write_tables(self, compared: Comparison) -> None:
-        """Write the runs and their series, if they are asked for."""
+    def write(self, compared: Comparison) -> None:
+        """Draw, and write the runs and their series, if they are asked for."""
         if self.csv_path is not None:
             write_table(self.csv_path, compared.runs)
         if self.series_path is not None:
             write_series({name: compared.series(name) for name in OF_STUDY}, self.series_path)
+        write_plot(self.plot_path, self.figure, compared.plot)
 
 
 USUAL = (
@@ -172,12 +173,13 @@ def compare_command(
         series=output.needs_series,
         quiet=output.as_json,
     )
-    output.write_tables(compared)
-    if output.as_json:
-        print_json(compared.to_dict())
-    else:
-        _print(compared, columns)
-    write_plot(output.plot_path, output.figure, compared.plot)
+    try:
+        output.write(compared)
+    finally:  # what was computed is printed, whatever becomes of the files
+        if output.as_json:
+            print_json(compared.to_dict())
+        else:
+            _print(compared, columns)
 
 
 def _shortest(rounds: Rounds) -> float | None:

@@ -82,10 +82,12 @@ def replay(
             on_begun=say,
         )
         words = "" if as_json else "\n".join(_lines(found, cache(partial(_named, maat))))
-    if csv is not None:
-        write_table(csv, found.runs)
-    show(found.to_dict(), as_json, words)
-    write_plot(plot, figure, found.plot)
+    try:
+        if csv is not None:
+            write_table(csv, found.runs)
+        write_plot(plot, figure, found.plot)
+    finally:  # what was played is printed, whatever becomes of the files
+        show(found.to_dict(), as_json, words)
 
 
 def _lines(found: Replay, told: Callable[[str], str]) -> list[str]:

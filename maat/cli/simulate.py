@@ -84,16 +84,18 @@ class SimulateOutput:
             check_series_path(self.series_path, OF_RUN, inputs=inputs)
         check_plot(self.plot_path, self.figure, RunPlots, inputs=inputs)
 
-    def write_tables(self, runs: Mapping[str, Run]) -> dict[str, str]:
-        """Write what is asked for, and return where it stands, as the summary says it."""
-        written = {}
+    def write(self, runs: Mapping[str, Run]) -> None:
+        """Write and draw what is asked for, by policy. Raises MaatError if it cannot be done."""
         if self.csv_path is not None:
             write_table(self.csv_path, jobs_table(runs.values()))
-            written["jobs_csv"] = str(self.csv_path)
         if self.series_path is not None:
             write_series(series_of_runs(runs), self.series_path)
-            written["series"] = str(self.series_path)
-        return written
+        write_plot(self.plot_path, self.figure, RunPlots(runs))
+
+    def paths(self) -> dict[str, str]:
+        """Return where tables are written, as a summary says it."""
+        paths = {"jobs_csv": self.csv_path, "series": self.series_path}
+        return {name: str(path) for name, path in paths.items() if path is not None}
 
     def rows(self) -> tuple[str, ...] | None:
         """Return the figures to print; None: those of the table. Raises InputError."""
@@ -184,22 +186,30 @@ def simulate_command(
     ]
     warn(notes_before(scenarios[0].workload, conditions.round_seconds))
     runs = [run_scenario(scenario, quiet=output.as_json) for scenario in scenarios]
-    by_policy = {run.result.scenario.policy: run for run in runs}
-    written = output.write_tables(by_policy)
-    summaries = [{**run.summary, **written} for run in runs]
+    summaries = [{**run.summary, **output.paths()} for run in runs]
     if output.with_fairness:
         for summary, figures in zip(summaries, fairness_of([r.result for r in runs]), strict=True):
             summary |= figures
-    if output.as_json:
-        print_json(summaries[0] if len(summaries) == 1 else summaries)
-    elif rows is None:
+    try:
+        output.write({run.result.scenario.policy: run for run in runs})
+    finally:  # what was computed is printed, whatever becomes of the files
+        if output.as_json:
+            print_json(summaries[0] if len(summaries) == 1 else summaries)
+        else:
+            _print(runs, summaries, rows)
+
+
+def _print(
+    runs: Sequence[Run], summaries: Sequence[dict[str, Any]], rows: Sequence[str] | None
+) -> None:
+    """Print a table of the figures `rows`; None: of the usual ones."""
+    if rows is None:
         _print_table(summaries, _usual(summaries), summaries)
-    else:
-        shown = [(name, heading(FIGURES[name]), FIGURES[name].form) for name in rows]
-        fair = any(name.startswith((WORST_RHO, UNFAIR_FRACTION)) for name in rows)
-        known = [figures_of(run.result, fairness=None if fair else {}) for run in runs]
-        _print_table(summaries, shown, known)
-    write_plot(output.plot_path, output.figure, RunPlots(by_policy))
+        return
+    shown = [(name, heading(FIGURES[name]), FIGURES[name].form) for name in rows]
+    fair = any(name.startswith((WORST_RHO, UNFAIR_FRACTION)) for name in rows)
+    known = [figures_of(run.result, fairness=None if fair else {}) for run in runs]
+    _print_table(summaries, shown, known)
 
 
 def jobs_table(runs: Iterable[Run]) -> Table:

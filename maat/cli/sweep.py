@@ -81,12 +81,13 @@ class SweepOutput:
             check_series_path(self.series_path, OF_STUDY, inputs=inputs)
         check_plot(self.plot_path, self.figure, SweepPlots, inputs=inputs)
 
-    def write_tables(self, swept: Swept) -> None:
-        """Write the points and the series of their runs, if they are asked for."""
+    def write(self, swept: Swept) -> None:
+        """Draw, and write the points and the series of their runs, if they are asked for."""
         if self.csv_path is not None:
             write_table(self.csv_path, swept.table)
         if self.series_path is not None:
             write_series({name: swept.series(name) for name in OF_STUDY}, self.series_path)
+        write_plot(self.plot_path, self.figure, swept.plot)
 
 
 USUAL = (
@@ -145,12 +146,13 @@ def sweep_command(
         quiet=output.as_json,
     )
     _say_repaired(swept.result)
-    output.write_tables(swept)
-    if output.as_json:
-        print_json(swept.to_dict())
-    else:
-        _print_table(swept, columns)
-    write_plot(output.plot_path, output.figure, swept.plot)
+    try:
+        output.write(swept)
+    finally:  # what was computed is printed, whatever becomes of the files
+        if output.as_json:
+            print_json(swept.to_dict())
+        else:
+            _print_table(swept, columns)
     if swept.result.failed:
         raise PointsFailed(swept.result)
 

@@ -157,6 +157,16 @@ def test_without_a_chrome_a_picture_is_refused_before_and_a_page_is_drawn(
     assert "Plotly.newPlot(" in page.read_text(encoding="utf-8")
 
 
+def test_what_was_computed_is_printed_if_its_file_cannot_be_written(
+    small_disk: SmallDisk, trace: Path
+) -> None:
+    asked = ("--plot", str(small_disk.path / "jct.html"), *COMMANDS["compare"], *CLUSTER)
+    done = maat("compare", str(trace), *asked)  # plotly alone is larger than the disk
+    assert done.returncode == 1
+    assert "jct.html cannot be written (No space left on device)" in done.stderr
+    assert "srtf + packed-sticky" in done.stdout
+
+
 def test_a_full_disk_is_refused_before_and_leaves_what_was_there(
     small_disk: SmallDisk, trace: Path
 ) -> None:
