@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from backend.papers.models import ReproducedItem, Reproduction
-from backend.papers.resources import known_item
+from backend.papers.service import known_item
 from backend.problems import Conflict
 from maat.csv_output import csv_text
 from maat.papers.bench import Size

@@ -11,11 +11,10 @@ from backend.answers import answer_of
 from backend.operations.models import ENDED, Operation, OperationState
 from backend.operations.service import operations_of
 from backend.papers.models import ReproducedItem, Reproduction
-from backend.papers.service import Progress, items_of, progress_of, progress_of_items
+from backend.papers.service import Progress, items_of, known_item, progress_of, progress_of_items
 from maat.api.papers import ReproducedItemDetail, ReproducedItemOut, ReproductionOut
 from maat.papers.bench import Size
 from maat.papers.catalogue import PAPERS
-from maat.papers.items import Item
 
 _NOT_MADE: Mapping[str, Any] = {"labels": [], "rows": [], "why": "", "notes": []}
 
@@ -111,9 +110,3 @@ def state_of(item: ReproducedItem, operation: Operation, progress: Progress) -> 
         return OperationState.CANCELLED
     begun = item.state == OperationState.RUNNING or progress.done > 0
     return OperationState.RUNNING if begun else OperationState.QUEUED
-
-
-def known_item(paper: str, key: str) -> Item | None:
-    """Return the item; None for one that only another version of Maat knows."""
-    items = PAPERS[paper].items if paper in PAPERS else ()
-    return next((item for item in items if item.key == key), None)

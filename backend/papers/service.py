@@ -26,7 +26,7 @@ from backend.settings import Settings
 from backend.tenancy import find_owned
 from maat.api.papers import ReproductionBody
 from maat.papers.bench import Bench, Size
-from maat.papers.catalogue import item_of, paper_of
+from maat.papers.catalogue import PAPERS, item_of, paper_of
 from maat.papers.items import Item, Paper
 from maat.papers.standing import why_not
 from maat.scheduling.errors import InputError, MaatError
@@ -163,9 +163,13 @@ def get_reproduction(session: Session, principal: Principal, reproduction_id: st
 
 
 def get_item(session: Session, reproduction: Reproduction, key: str) -> ReproducedItem:
-    """Find an item with its result. Raises NotFound."""
-    mine = ReproducedItem.reproduction_id == reproduction.id
-    found = session.exec(select(ReproducedItem).where(mine, ReproducedItem.item == key)).first()
+    """Find an item with its result, by any of its names. Raises NotFound."""
+    known = known_item(reproduction.paper, key)
+    mine = (
+        ReproducedItem.reproduction_id == reproduction.id,
+        ReproducedItem.item == (key if known is None else known.key),
+    )
+    found = session.exec(select(ReproducedItem).where(*mine)).first()
     if found is None:
         raise NotFound(f"{reproduction.id} has no item {key!r}.")
     return found
@@ -215,3 +219,9 @@ def progress_of(session: Session, ids: Sequence[str]) -> Mapping[str, Progress]:
         .group_by(col(ReproducedItem.reproduction_id))
     )
     return {found: Progress(done, total) for found, total, done in session.exec(statement)}
+
+
+def known_item(paper: str, key: str) -> Item | None:
+    """Return an item by any of its names; None for one that only another version of Maat knows."""
+    items = PAPERS[paper].items if paper in PAPERS else ()
+    return next((item for item in items if key in (item.key, *item.also)), None)

@@ -243,6 +243,8 @@ def open_item(paper: Paper, item: Item, bench: Bench) -> OpenItem | Reproduced:
         keys = {label: key_of(run) for label, run in runs.items()}
     except MaatError as error:
         return _failed(paper, item, str(error), bench)
+    except OSError as unreadable:
+        return _failed(paper, item, _unreadable(unreadable), bench)
     return OpenItem(paper, item, bench, runs, keys)
 
 
@@ -251,6 +253,8 @@ def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reprod
         shown: Shown = item.show(bench, outcomes)
     except MaatError as error:
         return _failed(paper, item, str(error), bench)
+    except OSError as unreadable:
+        return _failed(paper, item, _unreadable(unreadable), bench)
     spent = sum(run.cpu_seconds for run in outcomes.values() if isinstance(run, Observation))
     return Reproduced(
         paper,
@@ -262,6 +266,10 @@ def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reprod
         tuple(bench.notes),
         cpu_seconds=spent,
     )
+
+
+def _unreadable(error: OSError) -> str:
+    return f"{error.filename} cannot be read ({error.strerror})."
 
 
 def _failed(paper: Paper, item: Item, why: str, bench: Bench) -> Reproduced:

@@ -7,7 +7,9 @@ import os
 import random
 import time
 from collections.abc import MutableMapping
+from datetime import datetime
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 
 import pytest
 from live_samples import (
@@ -19,10 +21,14 @@ from live_samples import (
     submit,
     waiting_messages,
 )
+from reproduction_samples import ask, shown
 from simulation_samples import operation_of, request_simulation, runs_of
+from sqlmodel import select
 from worker_processes import PATIENCE_SECONDS, Worker, wait_until
 
 from backend.database import Database
+from backend.models import PaperRun
+from backend.settings import Settings
 from worker.executors.simulated import live_models
 from worker.live import step as live
 
@@ -120,6 +126,30 @@ def test_a_simulation_whose_worker_is_killed_is_played_to_its_end_by_the_next(
     )
     assert runs_of(database, simulation_id)[0].finished_at == first
     assert [run.state for run in runs_of(database, simulation_id)] == ["succeeded"] * 3
+
+
+@pytest.mark.long
+def test_a_reproduction_whose_worker_is_killed_goes_on_and_plays_no_run_twice(
+    database: Database, worker: Worker, tmp_path: Path
+) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path, data=None)
+    found = ask(database, settings, "bsbf", "fig-1")
+
+    def ended() -> dict[str, datetime | None]:
+        with database.session_scope(writes=False) as session:
+            runs = session.exec(select(PaperRun).where(PaperRun.state == "succeeded")).all()
+            return {run.key: run.finished_at for run in runs}
+
+    worker.start()
+    wait_until(lambda: len(ended()) > 0, "the first run ends", log=worker.log)
+    worker.kill()
+    before = ended()
+    worker.start()
+    wait_until(
+        lambda: shown(database, found)["state"] == "succeeded", "the item is made", log=worker.log
+    )
+    after = ended()
+    assert (len(after), {key: after[key] for key in before}) == (5, before)
 
 
 @pytest.mark.long

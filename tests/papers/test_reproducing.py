@@ -272,3 +272,11 @@ def test_a_full_disk_leaves_nothing_torn(small_disk: SmallDisk, tmp_path: Path) 
     left = [path for path in small_disk.path.rglob("*") if path.is_file()]
     assert not [path for path in left if path.suffix == ".part"]
     assert all(json.loads(path.read_text()) for path in left if path.suffix == ".json")
+
+
+def test_data_that_cannot_be_read_fail_their_item_and_are_named(tmp_path: Path) -> None:
+    scores = tmp_path / "pal" / "variability" / "longhorn-agg.csv"
+    scores.mkdir(parents=True)  # where a file should be
+    found = maat.reproduce("pal", "fig-5", data=tmp_path, progress=False)
+    assert isinstance(found, Reproduced)
+    assert found.failed == f"{scores} cannot be read (Is a directory)."

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from live_samples import make_owner
 from psycopg.errors import DiskFull
-from remembering_queue import RememberingQueue
+from reproduction_samples import ask, cancel, item_of, shown, states
 from sqlalchemy.exc import OperationalError
 from sqlmodel import col, select
 
-from backend.accounts.identity import Principal
-from backend.accounts.permissions import PERMISSIONS, Role
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import (
@@ -25,11 +22,7 @@ from backend.models import (
     ReproducedRun,
     Reproduction,
 )
-from backend.operations.service import cancel_operation
-from backend.papers.resources import show_item_detail, show_reproductions
-from backend.papers.service import check_reproduction, get_item, store_reproduction
 from backend.settings import Settings
-from maat.api.papers import ReproducedItemDetail, ReproductionBody, ReproductionOut
 from maat.papers.reproducing import reproduce as reproduced_by_the_library
 from maat.scheduling.errors import InputError
 from worker.papers import pruning, reproductions, runs
@@ -42,49 +35,16 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(_env_file=None, data_dir=tmp_path, data=None)
 
 
-@pytest.fixture
-def asking(database: Database) -> Principal:
-    user, tenant = make_owner(database)
-    role = Role.CLUSTER_ADMIN
-    return Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role])
-
-
-def ask(database: Database, asking: Principal, settings: Settings, paper: str, *items: str) -> str:
-    """Ask for items as the service does; return the reproduction's id."""
-    body = ReproductionBody(paper=paper, items=list(items) or None)
-    asked = check_reproduction(body, settings)
-    queue = RememberingQueue()
-    with database.session_scope() as session:
-        found = store_reproduction(session, asking, asked, queue).id
-    assert queue.sent == [("maat.reproduce", found)]
-    return found
-
-
 def play(database: Database, settings: Settings, key: str) -> Any:
     state = runs.play_run(database, settings, key)
     reproductions.advance_all_with(database, settings, key)
     return state
 
 
-def shown(database: Database, found: str) -> ReproductionOut:
-    with database.session_scope(writes=False) as session:
-        return show_reproductions(session, [session.get_one(Reproduction, found)])[0]
-
-
-def item_of(database: Database, found: str, key: str) -> ReproducedItemDetail:
-    with database.session_scope(writes=False) as session:
-        reproduction = session.get_one(Reproduction, found)
-        return show_item_detail(session, reproduction, get_item(session, reproduction, key))
-
-
-def states(work: ReproductionOut) -> dict[str, str]:
-    return {item["key"]: item["state"] for item in work["items"]}
-
-
 def test_an_item_shows_what_the_library_finds_and_ends_with_its_last_run(
-    database: Database, settings: Settings, asking: Principal
+    database: Database, settings: Settings
 ) -> None:
-    found = ask(database, asking, settings, "bsbf", "fig-1")
+    found = ask(database, settings, "bsbf", "fig-1")
     assert (shown(database, found)["state"], shown(database, found)["total"]) == ("queued", 0)
     reproductions.reproduce(database, settings, found)
     opened = shown(database, found)
@@ -109,10 +69,8 @@ def test_an_item_shows_what_the_library_finds_and_ends_with_its_last_run(
     assert item["figure"]["data"]
 
 
-def test_items_without_runs_are_shown_at_once(
-    database: Database, settings: Settings, asking: Principal
-) -> None:
-    found = ask(database, asking, settings, "sia", "table-2")
+def test_items_without_runs_are_shown_at_once(database: Database, settings: Settings) -> None:
+    found = ask(database, settings, "sia", "table-2")
     reproductions.reproduce(database, settings, found)
     work = shown(database, found)
     assert (work["state"], work["total"], states(work)) == (
@@ -123,15 +81,10 @@ def test_items_without_runs_are_shown_at_once(
     assert len(item_of(database, found, "table-2")["rows"]) > 5
 
 
-def cancel(database: Database, asking: Principal, found: str) -> None:
-    with database.session_scope() as session:
-        cancel_operation(session, asking, session.get_one(Reproduction, found).operation_id)
-
-
 def test_a_run_that_two_reproductions_want_is_played_once_and_serves_later_ones(
-    database: Database, settings: Settings, asking: Principal
+    database: Database, settings: Settings
 ) -> None:
-    first, second = (ask(database, asking, settings, "bsbf", "fig-1") for _ in range(2))
+    first, second = (ask(database, settings, "bsbf", "fig-1") for _ in range(2))
     for found in (first, second):
         reproductions.reproduce(database, settings, found)
     keys = runs.next_runs(database, at_once=AT_ONCE)
@@ -140,16 +93,16 @@ def test_a_run_that_two_reproductions_want_is_played_once_and_serves_later_ones(
         assert play(database, settings, key) == "succeeded"
         assert runs.play_run(database, settings, key) is None
     assert [shown(database, found)["state"] for found in (first, second)] == ["succeeded"] * 2
-    third = ask(database, asking, settings, "bsbf", "fig-1")
+    third = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, third)
     assert runs.next_runs(database, at_once=AT_ONCE) == []
     assert (shown(database, third)["state"], shown(database, third)["done"]) == ("succeeded", 5)
 
 
 def test_of_one_reproduction_few_runs_are_sent_at_a_time(
-    database: Database, settings: Settings, asking: Principal
+    database: Database, settings: Settings
 ) -> None:
-    reproductions.reproduce(database, settings, ask(database, asking, settings, "bsbf", "fig-1"))
+    reproductions.reproduce(database, settings, ask(database, settings, "bsbf", "fig-1"))
     sent = runs.next_runs(database, at_once=2)
     assert len(sent) == 2
     assert runs.next_runs(database, at_once=2) == []
@@ -159,7 +112,7 @@ def test_of_one_reproduction_few_runs_are_sent_at_a_time(
 
 
 def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_twice(
-    database: Database, settings: Settings, asking: Principal, monkeypatch: pytest.MonkeyPatch
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         """Ends a worker where nothing catches it."""
@@ -167,7 +120,7 @@ def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_
     def killed(*given: Any, **named: Any) -> Any:
         raise Killed
 
-    found = ask(database, asking, settings, "bsbf", "fig-1")
+    found = ask(database, settings, "bsbf", "fig-1")
     with monkeypatch.context() as patch:
         patch.setattr(reproductions, "opened", killed)
         with pytest.raises(Killed):
@@ -208,18 +161,18 @@ def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_
 
 
 def test_a_cancelled_one_keeps_what_was_played_and_the_next_goes_on_there(
-    database: Database, settings: Settings, asking: Principal
+    database: Database, settings: Settings
 ) -> None:
-    found = ask(database, asking, settings, "bsbf", "fig-1")
+    found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
     keys = runs.next_runs(database, at_once=AT_ONCE)
     play(database, settings, keys[0])
-    cancel(database, asking, found)
+    cancel(database, found)
     reproductions.end_cancelled(database)
     work = shown(database, found)
     assert (work["state"], work["done"], states(work)) == ("cancelled", 1, {"fig-1": "cancelled"})
     assert [runs.play_run(database, settings, key) for key in keys] == [None] * 5
-    again = ask(database, asking, settings, "bsbf", "fig-1")
+    again = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, again)
     assert shown(database, again)["done"] == 1
     left = runs.next_runs(database, at_once=AT_ONCE)
@@ -229,10 +182,10 @@ def test_a_cancelled_one_keeps_what_was_played_and_the_next_goes_on_there(
 
 
 def test_a_run_in_play_stops_when_the_last_reproduction_that_wants_it_is_cancelled(
-    database: Database, settings: Settings, asking: Principal, monkeypatch: pytest.MonkeyPatch
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "PROGRESS_SECONDS", 0.0)
-    found = ask(database, asking, settings, "bsbf", "fig-1")
+    found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
     key = runs.next_runs(database, at_once=1)[0]
     looks, real = [], runs.is_wanted
@@ -240,7 +193,7 @@ def test_a_run_in_play_stops_when_the_last_reproduction_that_wants_it_is_cancell
     def cancelled_at_the_second(database: Database, key: str) -> bool:
         looks.append(key)
         if len(looks) == 2:
-            cancel(database, asking, found)
+            cancel(database, found)
         return real(database, key)
 
     monkeypatch.setattr(runs, "is_wanted", cancelled_at_the_second)
@@ -262,7 +215,6 @@ def test_a_run_in_play_stops_when_the_last_reproduction_that_wants_it_is_cancell
 def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
     database: Database,
     settings: Settings,
-    asking: Principal,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
     told: str,
@@ -270,7 +222,7 @@ def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
     def failing(*given: Any, **named: Any) -> Any:
         raise error
 
-    found = ask(database, asking, settings, "bsbf", "fig-1", "fig-3")
+    found = ask(database, settings, "bsbf", "fig-1", "fig-3")
     reproductions.reproduce(database, settings, found)
     keys = runs.next_runs(database, at_once=AT_ONCE)
     with monkeypatch.context() as patch:
@@ -288,15 +240,15 @@ def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
         operation = session.get_one(Operation, session.get_one(Reproduction, found).operation_id)
         assert operation.error is not None
         assert "fig-1" in operation.error["detail"]
-    again = ask(database, asking, settings, "bsbf", "fig-1")
+    again = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, again)
     assert runs.next_runs(database, at_once=AT_ONCE) == [keys[0]], "the others are kept"
 
 
 def test_a_run_whose_result_finds_no_room_says_so_and_others_are_kept(
-    database: Database, settings: Settings, asking: Principal, monkeypatch: pytest.MonkeyPatch
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = ask(database, asking, settings, "bsbf", "fig-1")
+    found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
     keys = runs.next_runs(database, at_once=AT_ONCE)
     real = runs.RUNS.settle
@@ -317,9 +269,9 @@ def test_a_run_whose_result_finds_no_room_says_so_and_others_are_kept(
 
 
 def test_an_item_that_needs_other_runs_by_now_is_opened_again(
-    database: Database, settings: Settings, asking: Principal
+    database: Database, settings: Settings
 ) -> None:
-    found = ask(database, asking, settings, "bsbf", "fig-1")
+    found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
     keys = runs.next_runs(database, at_once=AT_ONCE)
     with database.session_scope() as session:  # as another version of Maat would have left it
@@ -334,18 +286,18 @@ def test_an_item_that_needs_other_runs_by_now_is_opened_again(
 
 
 def test_old_reproductions_are_deleted_with_the_runs_that_no_other_needs(
-    database: Database, settings: Settings, asking: Principal
+    database: Database, settings: Settings
 ) -> None:
     old, kept, empty = (
-        ask(database, asking, settings, "bsbf", "fig-1"),
-        ask(database, asking, settings, "bsbf", "fig-1"),
-        ask(database, asking, settings, "sia", "table-2"),
+        ask(database, settings, "bsbf", "fig-1"),
+        ask(database, settings, "bsbf", "fig-1"),
+        ask(database, settings, "sia", "table-2"),
     )
     for found in (old, kept, empty):
         reproductions.reproduce(database, settings, found)
     key = runs.next_runs(database, at_once=1)[0]
     play(database, settings, key)
-    cancel(database, asking, old)
+    cancel(database, old)
     reproductions.end_cancelled(database)
     ended = utc_now() - timedelta(days=3)
     with database.session_scope() as session:
@@ -355,7 +307,7 @@ def test_old_reproductions_are_deleted_with_the_runs_that_no_other_needs(
     assert pruning.prune_reproductions(database, days=4) == 0
     assert pruning.prune_reproductions(database, days=2) == 2
     assert shown(database, kept)["total"] == 5
-    cancel(database, asking, kept)
+    cancel(database, kept)
     reproductions.end_cancelled(database)
     with database.session_scope() as session:
         assert session.exec(select(Reproduction.id)).all() == [kept]

@@ -21,15 +21,12 @@ MOST_REMEMBERED = 8
 
 
 class NotMade(MaatError):
-    """An item cannot be made. The message says why, and names no path."""
+    """An item cannot be made. The message says why."""
 
 
 def opened(paper: str, key: str, size: str, published: PublishedData) -> OpenItem:
     """Return an item with its runs. Raises NotMade; what it raises is not remembered."""
-    try:
-        return _opened(paper, key, Size(size), published.data)
-    except MaatError as error:
-        raise NotMade(published.without_path(str(error))) from error
+    return _opened(paper, key, Size(size), published.data)
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
@@ -44,7 +41,7 @@ def _opened(name: str, key: str, size: Size, data: Data) -> OpenItem:
 def result_of(made: Reproduced, published: PublishedData) -> Mapping[str, Any]:
     """Return what is kept of an item. Raises NotMade if it failed."""
     if made.failed is not None:
-        raise NotMade(published.without_path(made.failed))
+        raise NotMade(made.failed)
     measured = ("measure", "published", "ours", "difference", "spread", "runs")
     return {
         "labels": list(made.labels),

@@ -6,7 +6,6 @@ killed worker leaves, another one takes up. Knows no broker.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -39,12 +38,10 @@ from worker.operations import (
     join,
     waiting_operations,
 )
-from worker.papers.items import NotMade, opened, result_of
-from worker.papers.runs import FAULT
+from worker.papers.failures import reason_of
+from worker.papers.items import opened, result_of
 from worker.papers.wanting import LIVE, drop_unwanted, wanting
 from worker.work_queue import Claim, WorkQueue
-
-log = logging.getLogger(__name__)
 
 ITEMS = WorkQueue(ReproducedItem, key=col(ReproducedItem.id))
 Work = Callable[[Database, PublishedData, Reproduction, ReproducedItem, Claim], None]
@@ -125,13 +122,9 @@ def _each(
         with ITEMS.working_on(database, claim, also=lambda at: OPERATIONS.beat(at, whole)):
             try:
                 work(database, published, reproduction, item, claim)
-            except NotMade as why:
-                _fail(database, claim, str(why))
-            except MaatError as why:
-                _fail(database, claim, published.without_path(str(why)))
-            except Exception:
-                log.exception("%s %s failed", reproduction.paper, item.item)
-                _fail(database, claim, FAULT)
+            except Exception as error:
+                named = f"{reproduction.paper} {item.item}"
+                _fail(database, claim, reason_of(error, published, of=named))
 
 
 def _open(

@@ -7,7 +7,6 @@ stays for later ones. If a worker dies, another one claims its run.
 from __future__ import annotations
 
 import json
-import logging
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,18 +31,12 @@ from maat.papers.items import computed
 from maat.scheduling.errors import MaatError
 from maat.simulation.record import Cancelled
 from worker.operations import OPERATIONS
+from worker.papers.failures import NO_ROOM, reason_of
 from worker.papers.items import opened
 from worker.papers.wanting import LIVE, RUNS, drop_unwanted, is_wanted, live, unsent, wanting
 from worker.simulations.progress import PROGRESS_SECONDS, Progress
 from worker.work_queue import Claim
 
-log = logging.getLogger(__name__)
-
-FAULT = "A fault of Maat; the worker's log has the details."
-NO_ROOM = (
-    "The disk of Maat's database is full. "
-    "Make room there, and ask again: what was computed before is kept."
-)
 _OTHER_RUNS = "It was opened by another version of Maat, or with other published data. Ask again."
 
 
@@ -114,14 +107,10 @@ def play_run(database: Database, settings: Settings, key: str) -> OperationState
             result = _played(database, key, item, reproduction, published)
         except Cancelled:
             state = OperationState.CANCELLED
-        except MaatError as error:
-            state, values = (
-                OperationState.FAILED,
-                {"failed": published.without_path(str(error))},
-            )
-        except Exception:
-            log.exception("a run of %s %s failed", reproduction.paper, item.item)
-            state, values = OperationState.FAILED, {"failed": FAULT}
+        except Exception as error:
+            named = f"a run of {reproduction.paper} {item.item}"
+            state = OperationState.FAILED
+            values = {"failed": reason_of(error, published, of=named)}
         else:
             state, values = OperationState.SUCCEEDED, {"result": _packed(result)}
     return state if _keep(database, claim, state, values) else None
