@@ -47,6 +47,8 @@ LEAST_MTBF_HOURS = 0.1
 """With less time between failures jobs do little but restart, and a simulation does not end."""
 SYNTHETIC = "synthetic"
 """The name of the interference table that ships with Maat."""
+MEASURED = "measured"
+"""In place of a locality penalty: what the models' own step times across nodes show."""
 
 
 class Role(StrEnum):
@@ -302,10 +304,11 @@ class ScoreDraw(StrEnum):
 
 
 class MeasurementKind(StrEnum):
-    """What an upload describes: unequal GPUs, jobs that share a GPU, models, or a trace's jobs."""
+    """What an upload describes: unequal GPUs, sharing, steps across nodes, models, or a trace."""
 
     VARIABILITY = "variability"
     INTERFERENCE = "interference"
+    LOCALITY = "locality"
     PROFILES = "profiles"
     TRACE = "trace"
 

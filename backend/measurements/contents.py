@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from maat.api.simulations import MAX_SIMULATED_JOBS
 from maat.laboratory.requested import Model, models_in_texts, shipped_models
+from maat.models.locality_table import LocalityTable, read_locality
 from maat.models.throughput_table import EPOCH_SAMPLES, read_throughput_text
 from maat.scheduling.errors import TraceError
 from maat.simulation.interference import (
@@ -42,6 +43,12 @@ def interference_of(texts: Texts, *, name: str, gpu_type: str | None = None) -> 
     """
     (text,) = texts.values()
     return read_interference_text(text, name=name, gpu_type=gpu_type)
+
+
+def locality_of(texts: Texts) -> LocalityTable:
+    """Read steps within a node and across nodes. Raises LocalityError naming row and column."""
+    ((name, text),) = texts.items()
+    return read_locality(text, name=name)
 
 
 @lru_cache(maxsize=16)
@@ -137,6 +144,8 @@ def covered(
             gpu_type: sorted(name for of, name in measured if of == gpu_type)
             for gpu_type, _ in sorted(measured)
         }
+    if kind is MeasurementKind.LOCALITY:
+        return {**locality_of(texts).models_by_type}
     if kind is MeasurementKind.PROFILES:
         return _models_by_type(profiles_of(texts))
     ((name, text),) = texts.items()

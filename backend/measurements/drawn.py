@@ -13,15 +13,24 @@ from backend.measurements.contents import (
     EVERY_GPU,
     Texts,
     interference_of,
+    locality_of,
     table_rates,
     variability_of,
 )
 from backend.measurements.models import Measurement
 from backend.measurements.repository import texts_of
 from backend.problems import FieldError, Invalid
-from maat.api.measurements import MeasurementFiguresOut, PairsOut, RatePoint, RatesOut, ScoresOut
+from maat.api.measurements import (
+    MeasurementFiguresOut,
+    PairsOut,
+    RatePoint,
+    RatesOut,
+    ScoresOut,
+    SpreadOut,
+)
 from maat.laboratory.requested import Interference
 from maat.models.catalog_fit import fit_measurements, measurements_of
+from maat.models.locality_table import LocalityTable
 from maat.models.measurements import StepTable
 from maat.models.profiles import read_profile_texts
 from maat.scheduling.throughput import step_seconds
@@ -39,7 +48,7 @@ def figures_of(
     Raises Invalid for a model or a GPU type that it does not cover.
     """
     kind = MeasurementKind(measurement.kind)
-    drawn = MeasurementFiguresOut(kind=kind, scores=[], pairs=None, rates=None)
+    drawn = MeasurementFiguresOut(kind=kind, scores=[], pairs=None, rates=None, spreads=[])
     chosen = _chosen_type(measurement.covers, gpu_type)
     texts = texts_of(session, measurement.id)
     if kind is MeasurementKind.VARIABILITY:
@@ -47,6 +56,8 @@ def figures_of(
     if kind is MeasurementKind.INTERFERENCE:
         of_type = None if chosen == EVERY_GPU else chosen
         drawn["pairs"] = pairs_of(interference_of(texts, name=measurement.name, gpu_type=of_type))
+    if kind is MeasurementKind.LOCALITY:
+        drawn["spreads"] = spreads_of(locality_of(texts))
     if kind is MeasurementKind.PROFILES:
         names = measurement.covers[chosen]
         known = names[0] if model is None else model
@@ -85,6 +96,23 @@ def _scores(texts: Texts) -> list[ScoresOut]:
             )
         )
     return shown
+
+
+def spreads_of(table: LocalityTable) -> list[SpreadOut]:
+    """Return the penalty of each model on each GPU type, by model."""
+    return [
+        SpreadOut(
+            model=model,
+            gpu_type=gpu_type,
+            penalty=known.penalty,
+            least=min(ratios),
+            most=max(ratios),
+            steps=known.steps,
+        )
+        for model in sorted({row.model for row in table.rows})
+        for gpu_type, known in table.by_type(model).items()
+        if (ratios := [r.ratio for r in table.rows if (r.model, r.gpu_type) == (model, gpu_type)])
+    ]
 
 
 def pairs_of(table: Interference) -> PairsOut:

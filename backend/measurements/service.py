@@ -27,6 +27,7 @@ from maat.vocabulary import MeasurementKind
 
 _OF_ONE_FILE = {
     MeasurementKind.INTERFERENCE: "A table of interference",
+    MeasurementKind.LOCALITY: "A table of locality",
     MeasurementKind.TRACE: "A trace",
 }
 

@@ -13,16 +13,27 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.answers import answer_of
-from backend.measurements.contents import interference_of, profiles_of, variability_of
+from backend.measurements.contents import (
+    interference_of,
+    locality_of,
+    profiles_of,
+    variability_of,
+)
 from backend.measurements.models import Measurement, MeasurementUse
 from backend.measurements.repository import get_measurement, named, texts_of
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
 from maat.api.measurements import UsedOut
 from maat.api.simulations import ConditionsBody
-from maat.laboratory.requested import Interference, Model, Variability, shipped_models
+from maat.laboratory.requested import (
+    Interference,
+    LocalityTable,
+    Model,
+    Variability,
+    shipped_models,
+)
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, InputError
-from maat.vocabulary import SYNTHETIC, MeasurementKind
+from maat.vocabulary import MEASURED, SYNTHETIC, MeasurementKind
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,7 @@ class Measured:
     variability: Variability | None = None
     interference: Interference | None = None
     profiles: Mapping[str, Model] | None = None
+    locality: LocalityTable | None = None
 
     @property
     def models(self) -> Mapping[str, Model]:
@@ -55,11 +67,12 @@ def find_uses(
         MeasurementKind.VARIABILITY: request.variability,
         MeasurementKind.INTERFERENCE: request.interference,
         MeasurementKind.PROFILES: request.profiles,
+        MeasurementKind.LOCALITY: request.locality_penalty,
     }
     return [
         _use(session, principal, kind, given)
         for kind, given in named_by_kind.items()
-        if isinstance(given, str) and given != SYNTHETIC
+        if isinstance(given, str) and given not in (SYNTHETIC, MEASURED)
     ]
 
 
@@ -100,7 +113,7 @@ def measured(session: Session, uses: Sequence[MeasurementUse], request: OnCluste
         try:
             found = _with(found, session, use, request)
         except InputError as error:
-            raise invalid_input(error, f"/{use.kind}") from None
+            raise invalid_input(error, _pointer_of(MeasurementKind(use.kind))) from None
     return found
 
 
@@ -139,7 +152,7 @@ def named_measurement(
 ) -> Measurement:
     """Find measurements of the requester's tenant by id or name.
 
-    Raises Invalid at `pointer`; None: at the field of the kind's name.
+    Raises Invalid at `pointer`; None: at the field of a request that names this kind.
     """
     found = _by_id(session, principal, kind, given) or named(
         session, principal.tenant_id, kind, given
@@ -153,7 +166,9 @@ def named_measurement(
         raise Invalid(
             message,
             errors=[
-                FieldError(pointer or f"/{kind}", "unknown_measurement", message, remedy, given)
+                FieldError(
+                    pointer or _pointer_of(kind), "unknown_measurement", message, remedy, given
+                )
             ],
         )
     return found
@@ -173,11 +188,17 @@ def _with(found: Measured, session: Session, use: MeasurementUse, request: OnClu
     texts, types = texts_of(session, use.measurement_id), _types(request.cluster)
     if use.kind == MeasurementKind.VARIABILITY:
         return replace(found, variability=variability_of(texts, gpu_types=types))
+    if use.kind == MeasurementKind.LOCALITY:
+        return replace(found, locality=locality_of(texts))
     if use.kind == MeasurementKind.PROFILES:
         return replace(found, profiles=profiles_of(texts, gpu_types=types))
     name = session.get_one(Measurement, use.measurement_id).name
     table = interference_of(texts, name=name, gpu_type=use.gpu_type)
     return replace(found, interference=table)
+
+
+def _pointer_of(kind: MeasurementKind) -> str:
+    return "/locality_penalty" if kind is MeasurementKind.LOCALITY else f"/{kind}"
 
 
 def _types(cluster: str) -> Sequence[str] | None:

@@ -64,6 +64,8 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         tuned_gpus=request.tuned_gpus,
         measured_jobs=request.measured_jobs,
         models=measured.models,
+        locality=measured.locality,
+        gpu_types=cluster_of(request).type_names,
     )
 
 
@@ -91,7 +93,9 @@ def check_conditions(body: ConditionsBody, measured: Measured, *, grows: bool = 
             body.fidelity, body.variability_draw, measured=measured.variability is not None
         )
     with pointing_at("/locality_penalty"):
-        penalties_from(body.locality_penalty, measured.models)
+        penalties_from(
+            body.locality_penalty, measured.models, measured.locality, cluster.type_names
+        )
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
     with pointing_at("/interference"):

@@ -1,4 +1,4 @@
-"""Charts of uploaded measurements: PM scores and bins, slowdowns of pairs, throughput by GPUs."""
+"""Charts of uploaded measurements: PM scores, slowdowns of pairs and across nodes, throughput."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from maat.api.measurements import PairsOut, RatesOut, ScoresOut
+from maat.api.measurements import PairsOut, RatesOut, ScoresOut, SpreadOut
+from maat.figures.bars import grouped_bars
 from maat.figures.base import empty_figure
 from maat.figures.data import Distribution, Estimate, Place
 from maat.figures.grids import heat_map
@@ -47,6 +48,30 @@ def pairs_figure(pairs: PairsOut, *, scheme: str) -> go.Figure:
         scheme=scheme,
         height=BESIDE_ROWS + ROW_PIXELS * len(pairs["models"]),
     )
+
+
+def spreads_figure(spreads: Sequence[SpreadOut], *, scheme: str, height: int) -> go.Figure:
+    """Models x penalty of steps across nodes, a bar for each GPU type; whiskers span the rows."""
+    models = sorted({one["model"] for one in spreads})
+    known = {(one["gpu_type"], one["model"]): one for one in spreads}
+    series = {
+        gpu_type: [_spread_of(known.get((gpu_type, model))) for model in models]
+        for gpu_type in sorted({one["gpu_type"] for one in spreads})
+    }
+    return grouped_bars(
+        models,
+        series,
+        x="Model",
+        y="Step across nodes / within one",
+        scheme=scheme,
+        height=height,
+    )
+
+
+def _spread_of(known: SpreadOut | None) -> Estimate:
+    if known is None:
+        return Estimate(None)
+    return Estimate(known["penalty"], known["least"], known["most"])
 
 
 def rates_figure(rates: RatesOut, *, scheme: str, height: int) -> go.Figure:

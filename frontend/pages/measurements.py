@@ -39,6 +39,7 @@ from maat.client.errors import FieldProblem
 KINDS = {
     "variability": "Unequal GPUs",
     "interference": "Interference",
+    "locality": "Steps across nodes",
     "profiles": "Profiles",
     "trace": "Trace",
 }
@@ -51,6 +52,10 @@ ACCEPTED = {
     "interference": (
         "One CSV with the columns victim, partner, gpu_count, slowdown; or PAL's norm_speed.csv; "
         "or Gavel's simulation_throughputs.json."
+    ),
+    "locality": (
+        "One CSV that maat measure locality wrote: what steps of models take on one node and on "
+        "several."
     ),
     "profiles": (
         "A zip with a folder for each model: placements-TYPE.csv and scalability-TYPE.csv (step "

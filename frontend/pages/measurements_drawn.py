@@ -13,7 +13,13 @@ from frontend.api import Api, Failure
 from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import graph
-from frontend.figures.measured import bins_figure, pairs_figure, rates_figure, shares_figure
+from frontend.figures.measured import (
+    bins_figure,
+    pairs_figure,
+    rates_figure,
+    shares_figure,
+    spreads_figure,
+)
 from frontend.loading import failed_figure
 from maat.api.measurements import MeasurementFiguresOut, MeasurementOut
 from maat.client import calls
@@ -113,7 +119,7 @@ async def offer_parts(api: Api, *, chosen: str | None) -> Changes:
 def parts_of(measurement: MeasurementOut) -> Sequence[str]:
     """Return `resnet on v100` and so on; of interference the GPU types."""
     covers = measurement["covers"]
-    if measurement["kind"] == "interference":
+    if measurement["kind"] in ("interference", "locality"):
         return list(covers)
     return [f"{name}{_PART}{kind}" for kind, names in covers.items() for name in names]
 
@@ -123,7 +129,7 @@ async def draw(api: Api, *, chosen: str | None, part: str | None, scheme: str | 
     if not scheme:
         return NOTHING
     if not chosen or not part:
-        words = "Upload unequal GPUs, interference or profiles: they are drawn here."
+        words = "Upload unequal GPUs, interference, steps or profiles: they are drawn here."
         drawn = empty_figure(scheme, "Nothing to draw yet", words, height=HEIGHT)
         return {"chart": drawn, "bins": drawn, "box": HIDDEN}
     model, _, gpu_type = part.rpartition(_PART)
@@ -150,6 +156,8 @@ def charts(
         return {"chart": shares, "bins": bins, "box": {}}
     if found["pairs"] is not None:
         drawn = pairs_figure(found["pairs"], scheme=scheme)
+    elif found["spreads"]:
+        drawn = spreads_figure(found["spreads"], scheme=scheme, height=HEIGHT)
     elif found["rates"] is not None:
         drawn = rates_figure(found["rates"], scheme=scheme, height=HEIGHT)
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, Name, Timestamp
-from maat.vocabulary import SYNTHETIC, MeasurementKind
+from maat.vocabulary import MEASURED, SYNTHETIC, MeasurementKind
 
 MAX_FILES = 256
 MAX_BYTES = 4_000_000  # of all files together
@@ -21,6 +21,8 @@ ACCEPTED = {
     "named APPLICATION-GPUTYPE.csv.",
     MeasurementKind.INTERFERENCE: "One CSV with the columns victim, partner, gpu_count, slowdown; "
     "PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.",
+    MeasurementKind.LOCALITY: "One CSV of `maat measure locality`, with the columns model, "
+    "gpu_type, gpu_count, per_gpu_batch_size, node_count, within_seconds, across_seconds, steps.",
     MeasurementKind.PROFILES: "A folder for each model with placements-TYPE.csv, "
     "scalability-TYPE.csv and validation-BATCH.csv (a zip, or files named MODEL/FILE); or one JSON "
     "table of throughputs, Gavel's or Shockwave's.",
@@ -64,8 +66,8 @@ class MeasurementBody(Body):
     """Uploaded files, as texts or as a zip.
 
     `variability` (GPUs of a type differ): one file per application and GPU type; `interference`
-    (jobs share a GPU): one file; `profiles` (step times of models): a folder per model, or one
-    table of throughputs; `trace`: one file.
+    (jobs share a GPU) and `locality` (steps across nodes): one file; `profiles` (step times of
+    models): a folder per model, or one table of throughputs; `trace`: one file.
     """
 
     kind: Annotated[MeasurementKind, Field(strict=False)]
@@ -81,6 +83,14 @@ class MeasurementBody(Body):
         default=None, description="Where it was taken from."
     )
     licence: Name | None = Field(default=None, description="Under which licence it may be used.")
+
+    @field_validator("name")
+    @classmethod
+    def _is_no_word_of_penalties(cls, name: str, known: ValidationInfo) -> str:
+        """Refuse what a request would take for the models' own step times."""
+        if name == MEASURED and known.data.get("kind") is MeasurementKind.LOCALITY:
+            raise ValueError(f"'{MEASURED}' has another meaning here: use another name")
+        return name
 
 
 class FileOut(TypedDict):
@@ -150,6 +160,19 @@ class RatesOut(TypedDict):
     points: list[RatePoint]
 
 
+class SpreadOut(TypedDict):
+    """The penalty of steps across nodes of one model on one GPU type, and its smallest ratio and
+    largest over the rows; `steps`: of all rows.
+    """
+
+    model: str
+    gpu_type: str
+    penalty: float
+    least: float
+    most: float
+    steps: int
+
+
 class MeasurementFiguresOut(TypedDict):
     """What charts draw of a measurement; a part that it has not is empty or null."""
 
@@ -157,6 +180,7 @@ class MeasurementFiguresOut(TypedDict):
     scores: list[ScoresOut]
     pairs: PairsOut | None
     rates: RatesOut | None
+    spreads: list[SpreadOut]
 
 
 class FileTextOut(TypedDict):

@@ -31,6 +31,7 @@ from maat.vocabulary import (
     MAX_JOBS_PER_GPU,
     MAX_SECONDS,
     MAX_SLOWDOWN,
+    MEASURED,
     MOST_CONTENTION,
     MOST_RACK_PENALTY,
     SYNTHETIC,
@@ -77,10 +78,13 @@ Interference = Annotated[
 # The library checks that it is at least 1.
 Factor = Annotated[float, Field(json_schema_extra={"minimum": 1})]
 LocalityPenalty = Annotated[
-    Factor | Annotated[dict[str, Factor], Field(min_length=1, max_length=MAX_PENALTIES)],
+    Factor
+    | Annotated[dict[str, Factor], Field(min_length=1, max_length=MAX_PENALTIES)]
+    | MeasurementName,
     _one_refusal(
         "Give a factor of at least 1 for all models, such as 1.7, "
-        'or one by model, such as {"resnet50": 1.2}.'
+        f"one by model, such as {{\"resnet50\": 1.2}}, '{MEASURED}', "
+        "or the name of uploaded measurements."
     ),
 ]
 # JSON holds the values of the library's enumerations.
@@ -260,9 +264,10 @@ class ConditionsBody(Body):
     )
     locality_penalty: LocalityPenalty | None = Field(
         default=None,
-        description="Slowdown of a job across nodes, at least 1: "
-        "one factor for all models, or a factor by model. Default: the models' own.",
-        examples=[1.7, {"resnet50": 1.2}],
+        description="Slowdown of a job across nodes, at least 1: one factor for all models, a "
+        "factor by model, or the name or id of uploaded measurements. Default: the models' own. "
+        f"`{MEASURED}`: these too, but placers know what the models' step times show across nodes.",
+        examples=[1.7, {"resnet50": 1.2}, MEASURED],
     )
     rack_penalty: Annotated[float, Field(ge=1, le=MOST_RACK_PENALTY)] = Field(
         default=1.0,

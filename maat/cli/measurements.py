@@ -42,8 +42,8 @@ def upload_measurement(
         typer.Argument(
             exists=True,
             help="The files, their folder, or a zip of them: a table of interference (CSV or "
-            "JSON); CSV files of measured GPUs; a folder for each model, or a JSON table of "
-            "throughputs, for profiles; a trace.",
+            "JSON) or of locality (CSV); CSV files of measured GPUs; a folder for each model, or a "
+            "JSON table of throughputs, for profiles; a trace.",
         ),
     ],
     kind: Annotated[MeasurementKind, typer.Option(help="What was measured.")],

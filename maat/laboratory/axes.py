@@ -250,7 +250,9 @@ AXES: Mapping[str, Axis] = {
             lambda setup, value: _under(
                 setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))
             ),
-            lambda setup: bool(setup.conditions.locality_penalties),
+            lambda setup: (
+                bool(setup.conditions.locality_penalties) or setup.conditions.weighs_steps
+            ),
         ),
         Axis(
             "rack_penalty",

@@ -5,9 +5,10 @@ What a service needs of the simulation to accept a request; it runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from maat.laboratory.runnable_jobs import with_runnable_jobs
+from maat.models.locality_table import LocalityTable
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.stability import NO_BOUNDS, Stability
@@ -17,6 +18,7 @@ from maat.simulation.conditions import (
     check_interference,
     check_racks,
     penalties_of,
+    penalties_of_table,
     with_draw,
 )
 from maat.simulation.failures import RandomFailures
@@ -31,13 +33,14 @@ from maat.simulation.usable_types import check_gpu_types, check_models
 from maat.simulation.variability import Variability
 from maat.simulation.world import World
 from maat.simulation.world_models import Model, models_in_texts, named_model
-from maat.vocabulary import SYNTHETIC, ProfilingMode, ScoreDraw, TuningRule
+from maat.vocabulary import MEASURED, SYNTHETIC, ProfilingMode, ScoreDraw, TuningRule
 
 __all__ = [
     "FIDELITIES",
     "Conditions",
     "Fidelity",
     "Interference",
+    "LocalityTable",
     "Model",
     "Scenario",
     "TunedJobs",
@@ -76,7 +79,7 @@ def requested_conditions(
     reservations: tuple[Reservation, ...],
     interference: Interference | None,
     variability: Variability | None,
-    locality_penalty: float | Mapping[str, float] | None,
+    locality_penalty: float | Mapping[str, float] | str | None,
     rack_penalty: float,
     network_contention: float,
     tuned: TuningRule | None,
@@ -85,11 +88,14 @@ def requested_conditions(
     quotas: tuple[TenantQuota, ...] = (),
     stability: Stability = NO_BOUNDS,
     models: Mapping[str, Model] | None = None,
+    locality: LocalityTable | None = None,
+    gpu_types: Collection[str] = (),
 ) -> Conditions:
     """Return the conditions. Raises InputError.
 
     `fidelity`: the name of a preset. `mtbf_hours` None: no node fails. `locality_penalty`: one
-    factor for all models, or a factor by model. `tuned_gpus`: the limit of tuned jobs.
+    factor for all models, a factor by model, `measured`, or the name of `locality`, a table, which
+    holds them for `gpu_types`. `tuned_gpus`: the limit of tuned jobs.
     `measured_jobs`: FIRST-LAST, the jobs that figures are of; None: all. `models`: those that may
     be named; None: all that Maat ships.
     """
@@ -106,7 +112,8 @@ def requested_conditions(
         stability=stability,
         interference=interference,
         variability=variability,
-        locality_penalties=penalties_from(locality_penalty, models),
+        locality_penalties=penalties_from(locality_penalty, models, locality, gpu_types),
+        weighs_steps=locality_penalty == MEASURED,
         rack_penalty=rack_penalty,
         network_contention=network_contention,
         tuned=None if tuned is None else TunedJobs(tuned, tuned_gpus),
@@ -150,14 +157,22 @@ def interference_from(
 
 
 def penalties_from(
-    given: float | Mapping[str, float] | None, models: Mapping[str, Model] | None = None
+    given: float | Mapping[str, float] | str | None,
+    models: Mapping[str, Model] | None = None,
+    measured: LocalityTable | None = None,
+    gpu_types: Collection[str] = (),
 ) -> Mapping[str, float]:
-    """Return the slowdown across nodes by model; empty: the models' own. Raises ParameterError.
+    """Return the slowdown across nodes by model; empty: the models' own. Raises InputError.
 
-    `models`: those that may be named; None: all that Maat ships.
+    A text is never a path here: it is `measured`, by the models' step times, or names the table.
+    `models`: those that may be named; None: all that Maat ships. `gpu_types`: of the cluster.
     """
     known = shipped_models() if models is None else models
-    return {} if given is None else penalties_of(given, known)
+    if given is None or given == MEASURED:
+        return {}
+    if isinstance(given, str):
+        return {} if measured is None else penalties_of_table(measured, known, gpu_types)
+    return penalties_of(given, known)
 
 
 def check_shared_gpus(scenario: Scenario) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar
 from maat.library.availability import read_failures, read_reservations
 from maat.library.durations import seconds_of
 from maat.library.numbers import number_reader, whole_number_reader
+from maat.models.locality_table import LocalityTable, read_locality
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.reservations import Reservation
@@ -23,6 +24,7 @@ from maat.simulation.conditions import (
     Conditions,
     check_interference,
     penalties_of,
+    penalties_of_table,
     with_draw,
 )
 from maat.simulation.fidelity import fidelity as preset_of
@@ -34,6 +36,7 @@ from maat.simulation.variability import Variability, read_variability
 from maat.vocabulary import (
     LEAST_ROUND_SECONDS,
     MAX_GPUS,
+    MEASURED,
     MOST_CONTENTION,
     MOST_RACK_PENALTY,
     MOST_ROUND_SECONDS,
@@ -68,7 +71,7 @@ class ConditionValues(TypedDict, total=False):
     interference: str | float | Path | Interference | None
     variability: str | Path | Variability | None
     variability_draw: ScoreDraw | str | None
-    locality_penalty: float | Mapping[str, float] | None
+    locality_penalty: float | Mapping[str, float] | str | Path | LocalityTable | None
     rack_penalty: float
     network_contention: float
     tuned: TuningRule | TunedJobs | str | None
@@ -93,7 +96,7 @@ def read_conditions(
     interference: str | float | Path | Interference | None = None,
     variability: str | Path | Variability | None = None,
     variability_draw: ScoreDraw | str | None = None,
-    locality_penalty: float | Mapping[str, float] | None = None,
+    locality_penalty: float | Mapping[str, float] | str | Path | LocalityTable | None = None,
     rack_penalty: float = 1.0,
     network_contention: float = 0.0,
     tuned: TuningRule | TunedJobs | str | None = None,
@@ -120,7 +123,8 @@ def read_conditions(
         interference: Slowdown of jobs on one GPU: a table's path, `synthetic`, or a number.
         variability: Folder of measured GPUs: how fast each of the cluster's GPUs is.
         variability_draw: Whether to draw GPUs or single measurements.
-        locality_penalty: Slowdown across nodes: of every model, or by model.
+        locality_penalty: Slowdown across nodes: of every model, by model, or the path of a table of
+            `maat measure locality`. `measured`: placers know what the models' step times show.
         rack_penalty: Further slowdown across racks, of every model.
         network_contention: Share of its speed (0-0.99) that a job across nodes loses to another
             such job on one of them.
@@ -148,7 +152,8 @@ def read_conditions(
         reservations=read_reservations([reserve] if isinstance(reserve, str) else reserve),
         interference=_interference(interference),
         variability=_variability(variability, cluster),
-        locality_penalties={} if locality_penalty is None else _penalties(locality_penalty, models),
+        locality_penalties=_penalties(locality_penalty, models, cluster),
+        weighs_steps=locality_penalty == MEASURED,
         rack_penalty=_rack_penalty(rack_penalty),
         network_contention=_network_contention(network_contention),
         tuned=_tuned(tuned, tuned_gpus),
@@ -216,8 +221,14 @@ def _variability(given: str | Path | Variability | None, cluster: Cluster) -> Va
     return read_variability(Path(given), gpu_types=cluster.type_names)
 
 
-def _penalties(given: Any, models: Collection[str]) -> dict[str, float]:
+def _penalties(given: Any, models: Collection[str], cluster: Cluster) -> dict[str, float]:
     read = number_reader("locality_penalty")
+    if given is None or given == MEASURED:
+        return {}
+    if isinstance(given, str | Path):
+        given = read_locality(Path(given))
+    if isinstance(given, LocalityTable):
+        return penalties_of_table(given, models, cluster.type_names)
     if isinstance(given, Mapping):
         return penalties_of({model: read(factor) for model, factor in given.items()}, models)
     return penalties_of(read(given), models)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from maat.models.locality_table import LocalityTable
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError, ParameterError
+from maat.scheduling.errors import InputError, LocalityError, ParameterError
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.stability import NO_BOUNDS, Stability
@@ -30,8 +31,9 @@ class Conditions:
     `stability`: how long jobs stay where they are. `interference`: slowdowns of jobs on one GPU;
     required if the cluster allows several jobs per GPU. `variability`: measurements from which the
     GPU scores of the cluster are drawn; None: its own, if any. `locality_penalties`: by model,
-    replacing the model's own. `rack_penalty`: further slowdown of a job across racks, of every
-    model. `network_contention`: share of its speed that a distributed job loses
+    replacing the model's own. `weighs_steps`: placers know what nodes apart cost a model by its
+    step times; else they take those to be alike. `rack_penalty`: further slowdown of a job across
+    racks, of every model. `network_contention`: share of its speed that a distributed job loses
     while it shares a node with another (Pollux, section 5.3.2). `tuned`: jobs keep GPU counts and
     batch sizes as a well-informed owner would choose them, drawn by the seed, instead of the
     trace's.
@@ -49,6 +51,7 @@ class Conditions:
     interference: Interference | None = None
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    weighs_steps: bool = False
     rack_penalty: float = 1.0
     network_contention: float = 0.0
     tuned: TunedJobs | None = None
@@ -93,6 +96,25 @@ def with_draw(preset: Fidelity, draw: ScoreDraw | None, *, measured: bool) -> Fi
             remedy="Say what was measured (variability), or leave it out.",
         )
     return replace(preset, variability=replace(preset.variability, draw=draw, draw_seed=None))
+
+
+def penalties_of_table(
+    table: LocalityTable, models: Collection[str], gpu_types: Collection[str]
+) -> dict[str, float]:
+    """Return the slowdown across nodes of those of `models` that a table holds.
+
+    Over its rows on these GPU types. Raises LocalityError if it holds none of them.
+    """
+    found = table.penalties(gpu_types)
+    known = {model: factor for model, factor in found.items() if model in models}
+    if not known:
+        raise LocalityError(
+            "has no row of a model that jobs may have",
+            field="model",
+            value=", ".join(found),
+            remedy=f"Measure one of: {', '.join(sorted(models))}.",
+        )
+    return known
 
 
 def penalties_of(

@@ -21,6 +21,7 @@ from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.scenario import Scenario
 from maat.simulation.slowdowns import SharedGpus, SharedNetwork, Slowdown, UnequalGpus
+from maat.simulation.step_penalties import step_penalties
 from maat.simulation.submission import Submission
 from maat.simulation.tuned_jobs import tuned
 from maat.simulation.variability import draw_scores
@@ -310,6 +311,7 @@ class World:
         return replace(
             self.true_models[job.model].job_spec(job, self.fidelity, adaptivity=adaptivity),
             locality_penalty=self._locality_penalty(job.model),
+            step_penalty=self._step_penalty(job.model),
             rack_penalty=self.scenario.conditions.rack_penalty,
             shares_as=self._shares_as(job),
         )
@@ -342,6 +344,18 @@ class World:
     def _locality_penalty(self, model: str) -> float:
         default = self.scenario.models[model].locality_penalty
         return self.scenario.conditions.locality_penalties.get(model, default)
+
+    def _step_penalty(self, model: str) -> Mapping[str, float]:
+        """What nodes apart cost a model by its step times, as far as placers know it."""
+        return self._step_penalties[model] if self.scenario.conditions.weighs_steps else {}
+
+    @cached_property
+    def _step_penalties(self) -> Mapping[str, Mapping[str, float]]:
+        return {
+            name: step_penalties(model.truth, self.scenario.cluster, model.gpus_per_replica)
+            for name, model in self.true_models.items()
+            if name in self.scenario.workload.models
+        }
 
     def _shares_as(self, job: TraceJob) -> str | None:
         """The job's name in the interference table; None if there is no table."""

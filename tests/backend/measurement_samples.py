@@ -30,6 +30,16 @@ def pairs(*, name: str = "pairs", text: str = TABLE) -> dict[str, Any]:
     return {"kind": "interference", "name": name, "files": [{"name": "pairs.csv", "text": text}]}
 
 
+LOCALITY = (
+    "model,gpu_type,gpu_count,per_gpu_batch_size,node_count,within_seconds,across_seconds,steps\n"
+    "bert,t4,4,12,2,0.1,0.2,30\nbert,t4,2,12,2,0.1,0.3,40\nncf,a100,4,64,2,0.1,0.11,30\n"
+)
+
+
+def locality(*, name: str = "network", text: str = LOCALITY) -> dict[str, Any]:
+    return {"kind": "locality", "name": name, "files": [{"name": "locality.csv", "text": text}]}
+
+
 def uploaded(client: TestClient, body: dict[str, Any]) -> dict[str, Any]:
     answer = client.post(MEASUREMENTS, json=body)
     assert answer.status_code == 201, answer.text

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from measurement_samples import GAVEL, MEASUREMENTS, PAIRS, pairs, unequal, uploaded
+from measurement_samples import GAVEL, MEASUREMENTS, PAIRS, locality, pairs, unequal, uploaded
 from profile_samples import profile_files, profiles, throughputs
+
+from frontend.figures.measured import spreads_figure
 
 
 def drawn(client: TestClient, body: dict[str, Any], **part: str) -> dict[str, Any]:
@@ -41,6 +43,20 @@ def test_a_gpu_type_of_gavels_table_is_chosen(client: TestClient) -> None:
         for name in ("v100", "p100")
     }
     assert by_type == {"v100": 2.0, "p100": 4.0}
+
+
+def test_steps_across_nodes_have_the_penalty_of_every_model_and_type(client: TestClient) -> None:
+    found = drawn(client, locality())["spreads"]
+    assert [(one["model"], one["gpu_type"], one["penalty"], one["steps"]) for one in found] == [
+        ("bert", "t4", 2.5, 70),
+        ("ncf", "a100", 1.1, 30),
+    ]
+    assert (found[0]["least"], found[0]["most"]) == pytest.approx((2.0, 3.0))
+    figure = spreads_figure(found, scheme="light", height=400)
+    assert {bars.name: list(bars.y) for bars in figure.data} == {
+        "a100": [None, 1.1],
+        "t4": [2.5, None],
+    }
 
 
 def test_throughput_is_measured_and_fitted_on_the_fewest_nodes(client: TestClient) -> None:

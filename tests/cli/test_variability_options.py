@@ -96,6 +96,22 @@ def test_measurements_the_draw_and_the_penalty_reach_the_simulation(
     assert apart["avg_jct_hours"] > 1.3 * alike["avg_jct_hours"]
 
 
+def test_a_measured_table_slows_jobs_as_its_factors_would(
+    run: Run, trace: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "locality.csv"
+    columns = "model,gpu_type,gpu_count,per_gpu_batch_size,node_count,within_seconds,across_seconds"
+    table.write_text(f"{columns},steps\nvgg19,v100,4,8,2,0.1,0.3,30\n")
+    hours = [
+        run("simulate", trace, *RULES, "--locality-penalty", given)["avg_jct_hours"]
+        for given in (table, "vgg19=3", "measured")
+    ]
+    alike = run("simulate", trace, *RULES)["avg_jct_hours"]
+    assert hours[0] == hours[1] > alike == hours[2], "one iteration time is measured nowhere else"
+    said = run.refused("simulate", trace, *RULES, "--locality-penalty", tmp_path / "none.csv")
+    assert "cannot be read" in said
+
+
 def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(
     run: Run, trace: Path, measured: Path, tmp_path: Path
 ) -> None:

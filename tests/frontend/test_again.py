@@ -34,6 +34,8 @@ CONDITIONS: list[dict[str, Any]] = [
     {"jobs_per_gpu": 2, "interference": "synthetic", "locality_penalty": {"resnet50": 1.25}},
     {"interference": "mea_1#v100", "variability": "mea_2", "variability_draw": "rows"},
     {"network_contention": 0.25, "rack_penalty": 1.5},
+    {"locality_penalty": "measured"},
+    {"locality_penalty": "our network"},
     {"least_stay_seconds": 600.0, "most_moves_per_hour": 4},
     {"measured_jobs": "3-6"},
     {

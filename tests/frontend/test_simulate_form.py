@@ -130,7 +130,7 @@ def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_se
         ({"reserve": {"type": "a100", "holder": ""}}, "reservations"),
         ({"reserve": {"type": "", "holder": "vision"}}, "reservations"),
         ({"repair_minutes": 20}, "repair_minutes"),
-        ({"locality_penalty": "much"}, "locality_penalty"),
+        ({"locality_penalty": "inf"}, "locality_penalty"),
         ({"locality_penalty": "nan"}, "locality_penalty"),
         ({"locality_penalty": "1.7, vgg19=3"}, "locality_penalty"),
         ({"locality_penalty": "vgg19="}, "locality_penalty"),

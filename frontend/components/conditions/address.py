@@ -134,7 +134,8 @@ def _texts_of(request: StoredRequest) -> Iterable[tuple[str, str | None]]:
         each = (f"{model}={as_typed(factor)}" for model, factor in penalty.items())
         yield "locality_penalty", ", ".join(each)
     elif penalty is not None:
-        yield "locality_penalty", as_typed(penalty)
+        typed = penalty if isinstance(penalty, str) else as_typed(penalty)
+        yield "locality_penalty", typed
 
 
 def _runs(request: StoredRequest) -> Iterable[StoredRequest]:

@@ -211,7 +211,8 @@ def _unequal_fields(prefix: str) -> list[Component]:
     penalty = dmc.TextInput(
         id=f"{prefix}-locality_penalty",
         label="Slowdown across nodes",
-        description="1.7 for every model, or by model: resnet50=1.2, vgg19=3.",
+        description="1.7 for every model, by model: resnet50=1.2, vgg19=3, measured, or the name "
+        "of measurements.",
         placeholder="each model's own",
         value=USUAL["locality_penalty"],
         inputWrapperOrder=["label", "input", "description", "error"],

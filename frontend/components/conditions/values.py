@@ -137,7 +137,7 @@ def incomplete_fields(form: FormValues) -> dict[str, str]:
     if not is_penalty(form["locality_penalty"] or ""):
         wrong["locality_penalty"] = (
             "Give one factor, such as 1.7, or one for each model that you name, "
-            "such as resnet50=1.2, vgg19=3."
+            "such as resnet50=1.2, vgg19=3; measured; or the name of uploaded measurements."
         )
     if not is_tuning(form["tuned_by_policy"] or ""):
         wrong["tuned_by_policy"] = (
@@ -235,17 +235,26 @@ def is_window(text: str) -> bool:
     return not text.strip() or _WINDOW.fullmatch(text) is not None
 
 
-def penalty_of(text: str) -> float | dict[str, float] | None:
+def penalty_of(text: str) -> float | str | dict[str, float] | None:
     """Return one factor for `1.7`, factors by model for `resnet50=1.2, vgg19=3`, None if empty.
 
-    Raises ValueError for other text.
+    Another text is `measured`, or the name of measurements. Raises ValueError for a number that
+    JSON cannot carry, and for a model without its factor.
     """
     if "=" not in text:
-        return _factor(text) if text.strip() else None
+        return (_factor(text) if _is_number(text) else text.strip()) or None
     named = [part.rpartition("=") for part in text.split(",")]
     if not all(model.strip() for model, _, _ in named):
         raise ValueError("a factor of no model")
     return {model.strip(): _factor(factor) for model, _, factor in named}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _factor(text: str) -> float:

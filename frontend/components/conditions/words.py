@@ -10,6 +10,7 @@ from frontend.components.reservation_fields import held_for
 from frontend.formatting import clock, count, duration, number, plural
 from frontend.runs import StoredRequest
 from maat.api.measurements import UsedOut
+from maat.vocabulary import MEASURED
 
 _BOUND = (("rigid", "rigid"), ("strong_scaling", "strong-scaling"))
 _DRAWN = {"medians": ", each the median of a measured GPU", "rows": ", each a single measurement"}
@@ -35,7 +36,11 @@ def describe(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> li
         str(used["kind"]): used["name"] + (f", {used['gpu_type']}" if used["gpu_type"] else "")
         for used in measurements
     }
-    return [*_about_jobs(request, named), *_about_gpus(request, named), *_about_nodes(request)]
+    return [
+        *_about_jobs(request, named),
+        *_about_gpus(request, named),
+        *_about_nodes(request, named),
+    ]
 
 
 def trace_words(trace: StoredRequest) -> str:
@@ -131,11 +136,11 @@ def _about_gpus(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[
     return [("GPUs of one type", f"unequal as {measured} measured{drawn}")]
 
 
-def _about_nodes(request: StoredRequest) -> list[tuple[str, str]]:
+def _about_nodes(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:
     """What nodes apart cost, how often nodes fail, and what is reserved on them."""
     lines = []
     if request.get("locality_penalty"):
-        lines.append(("Slowdown across nodes", _slowdown(request["locality_penalty"])))
+        lines.append(("Slowdown across nodes", _slowdown(request["locality_penalty"], named)))
     if request.get("rack_penalty", 1) > 1:
         lines.append(("Further slowdown across racks", number(request["rack_penalty"])))
     if request.get("network_contention"):
@@ -152,7 +157,11 @@ def _about_nodes(request: StoredRequest) -> list[tuple[str, str]]:
     return lines
 
 
-def _slowdown(given: float | Mapping[str, float]) -> str:
+def _slowdown(given: float | str | Mapping[str, float], named: Mapping[str, str]) -> str:
+    if given == MEASURED:
+        return "placers know what the models' own step times show (measured)"
+    if isinstance(given, str):
+        return f"as {named.get('locality', given)} measured"
     if isinstance(given, Mapping):
         return ", ".join(f"{number(factor)} for {model}" for model, factor in given.items())
     return f"{number(given)} for every model"

@@ -9,13 +9,24 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from measurement_samples import BY_BATCH_SIZE, GAVEL, MEASUREMENTS, PAIRS, pairs, unequal, uploaded
+from measurement_samples import (
+    BY_BATCH_SIZE,
+    GAVEL,
+    MEASUREMENTS,
+    PAIRS,
+    locality,
+    pairs,
+    unequal,
+    uploaded,
+)
 from sqlmodel import select
 
 from backend.accounts.permissions import Role
 from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Measurement, Simulation
+from backend.simulations.conditions import conditions_of
+from maat.api.simulations import SimulationBody
 
 SIMULATIONS, SWEEPS = "/api/v1/simulations", "/api/v1/sweeps"
 GENERATED = {"kind": "generated", "family": "philly", "jobs": 5, "hours": 1}
@@ -41,6 +52,61 @@ def sweep(**fields: Any) -> dict[str, Any]:
         "cluster": "t4=2x4",
         "vary": [{"name": "p", "values": [-1, 1]}],
     } | fields
+
+
+@pytest.mark.parametrize("by", ["name", "id"])
+def test_a_simulation_goes_by_uploaded_steps_across_nodes(
+    client: TestClient, database: Database, by: str
+) -> None:
+    table = uploaded(client, locality())
+    assert table["covers"] == {"a100": ["ncf"], "t4": ["bert"]}
+    answer = client.post(SIMULATIONS, json=simulation(locality_penalty=table[by]))
+    assert answer.status_code == 202, answer.text
+    shown = answer.json()
+    assert [(used["kind"], used["id"]) for used in shown["measurements"]] == [
+        ("locality", table["id"])
+    ]
+    with database.session_scope(writes=False) as session:
+        stored = session.get_one(Simulation, shown["id"])
+        request = SimulationBody.model_validate(simulation(locality_penalty=table[by]))
+        found = measured(session, uses_of(session, stored.operation_id), request)
+        assert conditions_of(request, found).locality_penalties == {"bert": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("penalty", "cluster", "words"),
+    [
+        ("no such", "t4=2x4", "There are no measurements of locality of this name"),
+        ("network", "rtx=2x8", "has no row of a GPU type of this cluster"),
+    ],
+)
+def test_steps_across_nodes_that_do_not_apply_are_refused_at_their_field(
+    client: TestClient, penalty: str, cluster: str, words: str
+) -> None:
+    uploaded(client, locality())
+    body = simulation(locality_penalty=penalty, cluster=cluster)
+    answer = client.post(SIMULATIONS, json=body)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/locality_penalty"
+    assert words in error["message"]
+
+
+def test_placers_may_know_what_the_models_own_steps_show(client: TestClient) -> None:
+    answer = client.post(SIMULATIONS, json=simulation(locality_penalty="measured"))
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["measurements"] == []
+    request = SimulationBody.model_validate(simulation(locality_penalty="measured"))
+    assert conditions_of(request).weighs_steps
+
+
+def test_no_table_of_steps_across_nodes_is_called_as_the_models_own(client: TestClient) -> None:
+    refused = client.post(MEASUREMENTS, json=locality(name="measured"))
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/name"
+    spoilt = client.post(MEASUREMENTS, json=locality(text="model,gpu_type\nbert,t4\n"))
+    assert spoilt.status_code == 422
+    assert "maat measure locality" in spoilt.text
 
 
 @pytest.mark.parametrize("by", ["name", "id"])
