@@ -198,7 +198,7 @@ def elsewhere(walk: Walk) -> None:
 PARTS: tuple[Callable[[Walk], None], ...] = (clusters, jobs, reports, accounts, elsewhere)
 # These need a worker or run commands: test_live_commands, test_fairness_commands,
 # test_replay_command, test_measure_pairs.
-BY_THEMSELVES = {"ready", "rho", "replay", "measure pairs"}
+BY_THEMSELVES = {"ready", "rho", "replay", "measure locality", "measure pairs"}
 
 
 def test_every_command_that_prints_data_has_json() -> None:
