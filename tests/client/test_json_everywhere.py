@@ -197,7 +197,7 @@ def elsewhere(walk: Walk) -> None:
 
 PARTS: tuple[Callable[[Walk], None], ...] = (clusters, jobs, reports, accounts, elsewhere)
 # These need a worker or run commands: test_live_commands, test_fairness_commands,
-# test_replay_command, test_measure_pairs.
+# test_replay_command, test_measure_pairs, test_measure_locality.
 BY_THEMSELVES = {"ready", "rho", "replay", "measure locality", "measure pairs"}
 
 
