@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from profile_samples import profile_files, zipped
 
 from browser.laboratory import (
     CLUSTER,
     TRACE,
+    axes,
     choose,
     give_trace,
+    plotted,
 )
 from browser.pages import await_value
 from maat.client import calls
@@ -93,6 +97,42 @@ def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
         <= 0
     )
     server.client.send(calls.delete_measurement(made["id"]))
+
+
+def test_uploaded_profiles_are_listed_with_their_provenance_and_drawn(
+    server: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{server.url}/measurements")
+    page.get_by_text("Profiles", exact=True).click()
+    page.set_input_files(
+        "#measurements-upload input",
+        {
+            "name": "profiles.zip",
+            "mimeType": "application/zip",
+            "buffer": base64.b64decode(zipped(profile_files(slower=2.0))),
+        },
+    )
+    expect(page.locator("#measurements-file")).to_contain_text("Chosen: profiles.zip")
+    page.fill("#measurements-name", "our T4")
+    page.fill("#measurements-source", "the testers")
+    page.fill("#measurements-url", "https://profiles.example.com/t4")
+    page.fill("#measurements-licence", "Apache-2.0")
+    page.click("#measurements-button")
+
+    listed = page.locator("#measurements-list")
+    expect(listed).to_contain_text("t4: 1 model")
+    expect(listed).to_contain_text("Licence: Apache-2.0")
+    came_from = listed.get_by_role("link", name="the testers")
+    expect(came_from).to_have_attribute("href", "https://profiles.example.com/t4")
+    drawn = {trace["name"]: trace for trace in plotted(page, "measurements-chart")}
+    assert {"4 per GPU, measured", "4 per GPU, fitted"} <= drawn.keys()
+    measured = drawn["4 per GPU, measured"]
+    assert measured["x"][:2] == [1, 2]
+    assert measured["y"][:2] == pytest.approx([4 / 0.6, 8 / 0.8])
+    assert axes(page, "measurements-chart") == ("GPUs (t4)", "bert: samples/s")
+    assert inside.witness.errors == []
+    for each in server.client.measurements():
+        server.client.send(calls.delete_measurement(each["id"]))
 
 
 def give_table(page: Page, rows: str) -> None:

@@ -158,9 +158,9 @@ def _tuned_fields(prefix: str) -> list[Component]:
     )
     return [
         html.Div(
-            [_select(prefix, "tuned", "What jobs ask for", TUNED), by_policy, most],
-            className="form-row",
-        )
+            [_select(prefix, "tuned", "What jobs ask for", TUNED), most], className="form-row"
+        ),
+        by_policy,
     ]
 
 
