@@ -48,6 +48,7 @@ NAVIGATION = (
     ("Sweeps", "/sweeps", "sweeps"),
     ("Experiments", "/experiments", "experiments"),
     ("Measurements", "/measurements", "measurements"),
+    ("Papers", "/papers", "papers"),
     ("Admin", "/admin", "admin"),
     ("Help", "/help", "help"),
 )
@@ -70,6 +71,7 @@ SHORTCUTS = (
     ("g w", "Sweeps"),
     ("g e", "Experiments"),
     ("g m", "Measurements"),
+    ("g l", "Papers"),
     ("g a", "Account"),
     ("g h", "Help: the terms"),
     ("Enter", "Open the row or the GPUs under the focus"),

@@ -6,7 +6,7 @@
     const PLACES = {
         o: '/', c: '/cluster', j: '/jobs', r: '/rounds', u: '/usage', f: '/fairness', p: '/reports',
         s: '/simulate', w: '/sweeps', e: '/experiments', m: '/measurements',
-        a: '/account', h: '/help',
+        l: '/papers', a: '/account', h: '/help',
     };
     const SOON = 100; // milliseconds
 

@@ -22,23 +22,27 @@ from frontend.callbacks import (
 )
 
 
-def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:
-    """A dialog that asks before something is deleted; ids begin with `prefix`.
+def question(
+    prefix: str, title: str, *, keeps: str, does: str, is_harmful: bool = True
+) -> dmc.Modal:
+    """A dialog that asks before something is deleted or costs much; ids begin with `prefix`.
 
     `PREFIX-ask` is the dialog, `PREFIX-ask-text` its words, `PREFIX-chosen` a store of what was
     chosen; `PREFIX-no` and `PREFIX-yes` are its buttons. `keeps`, `does`: what they say.
+    `is_harmful`: whether something is lost then.
     """
+    red: Props = {"color": "red", "className": "danger"} if is_harmful else {}
     first: Props = {"data-autofocus": True}  # the answer that changes nothing
     buttons = [
         dmc.Button(keeps, id=f"{prefix}-no", variant="default", **first),
-        dmc.Button(does, id=f"{prefix}-yes", color="red", className="danger"),
+        dmc.Button(does, id=f"{prefix}-yes", **red),
     ]
     content = [
         html.P(id=f"{prefix}-ask-text"),
         dmc.Group(buttons, justify="flex-end"),
         dcc.Store(id=f"{prefix}-chosen"),
     ]
-    return dialog(f"{prefix}-ask", title, content)
+    return dialog(f"{prefix}-ask", title, content, size="md")
 
 
 def register_question(
@@ -57,7 +61,7 @@ def register_question(
         pressed: The store that a button of a row fills: what was pressed.
         ask: Says of a press what to ask; None if that button asks nothing.
         act: Called with `chosen`, the press, and `state`. It names `notices`, and `changed` once
-            the deletion is done.
+            that is done.
         changed: What the lists of the page are redrawn by.
     """
 

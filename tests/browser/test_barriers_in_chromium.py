@@ -29,6 +29,7 @@ PAGES = {
     "/sweeps": "#sweeps-list .state-title, #sweeps-list table",
     "/experiments": "#experiments-list .state-title, #experiments-list table",
     "/measurements": "#measurements-list .state-title, #measurements-list table",
+    "/papers": "#papers-items table",
     "/usage": "#usage-table .state-title, #usage-table table",
     "/reports": ".report-section .main-svg",
     "/account": "#account-facts dl",

@@ -182,6 +182,8 @@ def pages_of(world: World) -> list[str]:
         "/experiments",
         "/experiments?kind=tuning",
         "/measurements",
+        "/papers",
+        "/papers/sia/table-2",
         "/reports",
         "/reports?from=2020-01-01&to=2020-02-01",
         "/fairness",
@@ -207,6 +209,7 @@ def pages_of(world: World) -> list[str]:
         *(f"/simulations/{one}" for one in both["simulations"]),
         *(f"/sweeps/{one}" for one in both["sweeps"]),
         *(f"/experiments/{one}" for one in both["experiments"]),
+        *(f"/papers/sia/table-2?reproduction={one}" for one in both["reproductions"]),
     ]
 
 
@@ -233,6 +236,10 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
     }
     said |= {
         "measurement": world.red["measurements"][0],
+        "paper": "sia",
+        "item": "table-2",
+        "size": "quick",
+        "cost": "little",
         "operation": world.red["operations"][0],
         "report": world.red["reports"][0],
         "schedule": world.red["schedules"][0],

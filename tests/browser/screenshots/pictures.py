@@ -40,6 +40,7 @@ PAGES = {
     "experiments": "/experiments",
     "experiments-tuning": "/experiments?kind=tuning",
     "measurements": "/measurements",
+    "papers": "/papers",
     "usage": "/usage",
     "reports": "/reports",
     "account": "/account",

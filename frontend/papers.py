@@ -1,0 +1,95 @@
+"""Words for the papers, their tables and figures, and how ours compare with the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+from frontend.formatting import ABSENT, number, percent, plural
+from frontend.routing import path_to
+from maat.api.papers import PaperItemOut, ReproducedRowOut
+
+PAPER_NAMES = {"sia": "Sia", "pollux": "Pollux", "bsbf": "SJF-BSBF", "pal": "PAL"}
+QUICK, WHOLE = "quick", "whole"
+NEAR = 0.1
+"""Share by which a value may differ from the published one and still count as near."""
+_KINDS = {"fig": "Figure", "table": "Table", "sec": "Section"}
+
+
+def paper_name(name: str) -> str:
+    """Return what a paper is called: by the policy that it presents."""
+    return PAPER_NAMES.get(name, name)
+
+
+def item_name(key: str) -> str:
+    """`fig-8` is Figure 8."""
+    kind, _, rest = key.partition("-")
+    return f"{_KINDS.get(kind, kind.capitalize())} {rest}".strip()
+
+
+def item_names(item: PaperItemOut) -> str:
+    """`Figure 6, Figure 7` of an item that is several figures of the paper."""
+    return ", ".join(map(item_name, (item["key"], *item["also"])))
+
+
+def item_address(paper: str, key: str, reproduction: str | None = None) -> str:
+    """Return the page of an item, as one reproduction made it if that is given."""
+    return path_to(f"/papers/{paper}/{key}", reproduction=reproduction)
+
+
+def size_of(*, quick: bool) -> str:
+    return QUICK if quick else WHOLE
+
+
+def minutes(value: float | None) -> str:
+    """CPU minutes of an item, for a column."""
+    if value is None:
+        return ABSENT
+    return "< 0.1" if value < 0.05 else number(value, 2)
+
+
+def cost_of(items: Sequence[PaperItemOut], size: str) -> str:
+    """Say what it costs to make these items: `about 16 CPU minutes`."""
+    each = [item["quick_cpu_minutes" if size == QUICK else "whole_cpu_minutes"] for item in items]
+    known = [value for value in each if value is not None]
+    unknown = len(each) - len(known)
+    if not known:
+        return "an unknown number of CPU minutes (nobody has measured it)"
+    total = sum(known)
+    about = "less than a CPU minute" if total < 1 else f"about {number(total, 2)} CPU minutes"
+    return f"{about}, {plural(unknown, 'item')} not measured" if unknown else about
+
+
+def possible(items: Sequence[PaperItemOut]) -> list[PaperItemOut]:
+    """Return the items that can be made now."""
+    return [item for item in items if item["because"] is None]
+
+
+def signed_percent(share: float | None) -> str:
+    """`+3 %`."""
+    if share is None or not isfinite(share):
+        return ABSENT
+    words = percent(abs(share))
+    return words if words == "0 %" else f"{'+' if share > 0 else '−'}{words}"
+
+
+def agreement(rows: Sequence[ReproducedRowOut]) -> str:
+    """Say how many published values are met, and which is missed by most; empty if there is none.
+
+    A value of 0 has no share by which ours is off: it is not counted.
+    """
+    off = [(row["difference"], row) for row in rows if row["difference"] is not None]
+    if not off:
+        return ""
+    near = sum(abs(difference) <= NEAR for difference, _ in off)
+    most, row = max(off, key=lambda each: abs(each[0]))
+    if len(off) == 1:
+        met = "is met within 10 %" if near else "is missed"
+        return f"The one published value {met}: ours is off by {signed_percent(most)}."
+    if near == len(off):
+        return f"All {len(off)} published values are met within 10 %."
+    furthest = ", ".join([*row["of"], row["measure"]])
+    return (
+        f"{near} of {len(off)} published values are met within 10 %. "
+        f"Furthest: {furthest}, {signed_percent(most)}."
+    )
