@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
@@ -39,14 +38,14 @@ from frontend.routing import title_output
 from maat.api.experiments import ExperimentDetail
 from maat.client import ApiError, calls
 
-DRAWN: Mapping[str, Callable[..., Any]] = {
+DRAWN: Mapping[str, Callable[..., object]] = {
     "nodes": nodes_figure,
     "efficiency": efficiency_figure,
     "cost": cost_figure,
     "trials": trials_figure,
     "scores": scores_figure,
 }
-LISTED: Mapping[str, Callable[..., Any]] = {
+LISTED: Mapping[str, Callable[..., object]] = {
     "runs": runs_table,
     "searches": searches_table,
     "best": best_table,
