@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from math import log10
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
@@ -19,6 +20,7 @@ TIME = "Time (hours)"
 NOT_PLAYED = "No run has ended."
 NO_TRIAL = "No trial has ended."
 FIXED = "fixed number of nodes"
+ROOM = 1.25  # beside the first and the last point, as a factor
 
 
 class Cost(NamedTuple):
@@ -75,11 +77,17 @@ def cost_against_time(
         drawn.add_trace(_points(name, [cost], mark(index), size=11))
     if fixed:
         drawn.add_trace(_points(FIXED, fixed, mark(len(chosen)), size=7))
-    drawn.update_xaxes(
-        **log_axis([cost.hours for cost in costs.values() if cost.hours > 0] or [1.0])
-    )
+    drawn.update_xaxes(**_scale([cost.hours for cost in costs.values() if cost.hours > 0]))
     drawn.update_yaxes(rangemode="tozero")
     return drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
+
+
+def _scale(hours: Sequence[float]) -> dict[str, Any]:
+    """Return what makes the axis of times logarithmic, with room at both ends."""
+    if not hours:
+        return {}
+    ends = (min(hours) / ROOM, max(hours) * ROOM)
+    return {**log_axis(ends), "range": [log10(end) for end in ends]}
 
 
 def _points(name: str, costs: Sequence[Cost], look: Mark, *, size: int) -> go.Scatter:

@@ -9,7 +9,6 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
 
 from frontend.api import Api, Failure, error_message
-from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.again import experiment_again
 from frontend.components.cards import link_button, missing
@@ -23,7 +22,7 @@ from frontend.figures.experiments import (
     scores_figure,
     trials_figure,
 )
-from frontend.pages.experiment.layout import BELOW, EXPERIMENT, FIGURES, SAVED, TABLES
+from frontend.pages.experiment.layout import BELOW, EXPERIMENT, FIGURES, SAVED, TABLES, UNSHOWN
 from frontend.pages.experiment.tables import (
     best_table,
     request_facts,
@@ -113,7 +112,7 @@ async def show(
         "verdict": verdict(found),
         "request": request_facts(found),
         **parts_of(found, scheme),
-        **{other: {} if other == kind else HIDDEN for other in FIGURES},
+        **{other: {} if other == kind else UNSHOWN for other in FIGURES},
         "asked": BELOW,
     }
 
@@ -143,7 +142,7 @@ async def save(api: Api, name: str, *, clicks: int | None, experiment_id: str) -
 
 def failed(error: Exception) -> Changes:
     """Return what to show of a failure."""
-    hidden = dict.fromkeys((*FIGURES, "asked"), HIDDEN)
+    hidden = dict.fromkeys((*FIGURES, "asked"), UNSHOWN)
     empty = {"actions": None, "verdict": "", "request": "", **hidden}
     if isinstance(error, ApiError) and error.status == 404:
         absent = missing(

@@ -6,7 +6,6 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.attributes import HIDDEN
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.operations import cancel_stores
 from frontend.figures.experiments import HEIGHT
@@ -27,6 +26,8 @@ TABLES = {
     "autoscaling": (("Runs", "runs", 6),),
     "tuning": (("Searches", "searches", 5), ("Best trials", "best", 7)),
 }
+# The style of what is not shown now: it keeps its width, so that charts are drawn in theirs.
+UNSHOWN = {"visibility": "hidden", "height": 0, "overflow": "hidden"}
 BELOW = {"marginTop": 12}  # the style of what was asked for, once it is shown
 # The tables that can be saved.
 SAVED = {"runs": "runs", "searches": "searches", "best": "all trials"}
@@ -47,14 +48,14 @@ def layout(experiment_id: QueryValue = "", **_query: object) -> html.Div:
             html.Div(id="experiment-verdict", className="verdict sentence", role="status"),
             html.Div(id="experiment-progress"),
             *(
-                html.Div(_cards(kind), id=f"experiment-{kind}", className="columns", style=HIDDEN)
+                html.Div(_cards(kind), id=f"experiment-{kind}", className="columns", style=UNSHOWN)
                 for kind in FIGURES
             ),
             html.Div(
                 card("What was played", html.Div(id="experiment-request"), className="span-12"),
                 id="experiment-asked",
                 className="columns",
-                style=HIDDEN,
+                style=UNSHOWN,
             ),
         ]
     )
