@@ -135,6 +135,8 @@ async def save(api: Api, name: str, *, clicks: int | None, experiment_id: str) -
             found = await maat.send(calls.experiment(experiment_id))
     except Failure as error:
         return {"notices": refusal(error)}
+    if name not in (table for _, table, _ in TABLES[found["kind"]]):
+        return NOTHING
     text = TEXTS[name](found["runs"])
     what = SAVED[name].replace(" ", "-")
     return {"file": {"content": text, "filename": f"{found['id']}-{what}.csv", "type": "text/csv"}}
