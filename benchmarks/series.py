@@ -1,4 +1,4 @@
-"""What recording the series of a run costs: pairs of runs, with and without."""
+"""What recording the series of a run costs: two runs in turn, one with and one without."""
 
 from __future__ import annotations
 
@@ -6,67 +6,130 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 
 from benchmarks.table import Cell, Figures
+from maat.library.run import setup_of
+from maat.simulation.engine import simulate
+from maat.simulation.job_recorder import JobRecorder
+from maat.simulation.record import Position, SimulationResult
+from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
 
 TRACE, CLUSTER = "philly/workload-1.csv", "t4=6x4,rtx=3x8,a100=2x8"
 POLICIES = ("sia", "pollux", "tiresias", "las", "fifo")
-PAIRS = 7
+PAIRS = 2
+TURN_ROUNDS = 10
 COLUMNS = {
     "policy": "policy",
     "rounds": "rounds",
     "stretches": "stretches",
     "cpu_seconds": "CPU s",
-    "more_cpu": "more CPU %, least",
-    "median_more_cpu": "median of pairs",
+    "more_cpu": "more CPU %",
+    "least_more_cpu": "least of pairs",
+    "most_more_cpu": "most of pairs",
     "peak_mib": "peak MiB",
     "more_memory": "more memory %",
     "series_kib": "series KiB",
 }
 NOTES = [
-    f"{PAIRS} pairs of runs of each policy, each run in a process of its own, in turn with and "
-    "without. CPU seconds of the simulation, without imports and reading, with the series of GPUs "
-    "and efficiency worked out. Least: the least of those with over the least of those without, "
-    "since whatever else a machine does can only add to a run.",
-    "Peak memory of the whole process, least of the runs.",
+    f"{PAIRS} pairs of runs of each policy. The two runs of a pair, one that records and one that "
+    f"does not, are threads of one process that take turns, {TURN_ROUNDS} rounds each, so that "
+    "whatever else the machine does meets both alike. CPU seconds of each thread, without imports "
+    "and reading, with the series of GPUs and efficiency worked out; the difference is of the sums "
+    "over the pairs.",
+    "Peak memory of a whole process that plays one run.",
 ]
-# Without: no job records its changes, and there is nothing to work out.
-PLAY = """
-import json, sys, time
-import maat
-from maat.simulation.job_recorder import JobRecorder
+# The peak of a process cannot be had of a thread.
+PEAK = """
+import json, sys
+from pathlib import Path
+from benchmarks.series import played_alone
 
-trace, profiles, cluster, policy, recorded = sys.argv[1:]
-if recorded == "without":
-    JobRecorder.begin = lambda self, job: None
-given = dict(cluster=cluster, policy=policy, profiles=profiles, progress=False)
-began = time.process_time()
-result = maat.simulate(trace, **given).result
-series = result.series
-if recorded == "with":
-    series.gpus, series.efficiency
-spent = time.process_time() - began
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+data, policy, recorded = sys.argv[1:]
+series = played_alone(Path(data), policy, recorded=recorded == "with").series
 kept = sum(values.nbytes for values in vars(series.stretches).values())
-print(json.dumps({
-    "cpu_seconds": spent,
-    "peak_mib": int(peak.split()[1]) / 1024,
-    "rounds": result.rounds,
-    "stretches": len(series.stretches),
-    "series_kib": kept / 1024,
-}))
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps({"peak_mib": int(peak.split()[1]) / 1024, "series_kib": kept / 1024}))
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two runs, one after the other."""
+@dataclass
+class Turns:
+    """Lets two runs go on in turn, until one of them ends."""
 
-    recorded: dict[str, float]
-    bare: dict[str, float]
+    go: tuple[threading.Semaphore, threading.Semaphore] = field(
+        default_factory=lambda: (threading.Semaphore(1), threading.Semaphore(0))
+    )
+    ended: bool = False
+
+    def pass_on(self, mine: int) -> None:
+        """Let the other run go on, and wait until it is this one's turn again."""
+        if not self.ended:
+            self.go[1 - mine].release()
+            self.go[mine].acquire()
+
+    def end(self, mine: int) -> None:
+        self.ended = True
+        self.go[1 - mine].release()
+
+
+@dataclass
+class Player(threading.Thread):
+    """Plays a run in its turns. `cpu_seconds`: of its thread, with the series worked out."""
+
+    scenario: Scenario
+    recorded: bool
+    turns: Turns
+    place: int
+    cpu_seconds: float = 0.0
+    result: SimulationResult | None = None
+    _rounds: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def run(self) -> None:
+        self.turns.go[self.place].acquire()
+        RECORDING.on = self.recorded
+        began = time.thread_time()
+        try:
+            self.result = worked_out(simulate(self.scenario, on_progress=self._take_turns))
+        finally:
+            self.cpu_seconds = time.thread_time() - began
+            self.turns.end(self.place)
+
+    def _take_turns(self, position: Position) -> None:
+        self._rounds += 1
+        if self._rounds % TURN_ROUNDS == 0:
+            self.turns.pass_on(self.place)
+
+
+RECORDING = threading.local()
+
+
+@contextmanager
+def recording_by_thread() -> Iterator[None]:
+    """Record a job's changes only in threads that say so: without, there is nothing to work out."""
+    begin: Callable[[JobRecorder, SimulatedJob], None] = JobRecorder.begin
+
+    def begin_if_recorded(self: JobRecorder, job: SimulatedJob) -> None:
+        if RECORDING.on:
+            begin(self, job)
+
+    JobRecorder.begin = begin_if_recorded  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        JobRecorder.begin = begin  # type: ignore[method-assign]
 
 
 def measure() -> Figures:
@@ -79,38 +142,75 @@ def measure() -> Figures:
 
 
 def _row(data: Path, policy: str) -> dict[str, Cell]:
-    _play(data, policy, "with")  # compiles modules that are not compiled yet
-    pairs = [_pair(data, policy, recorded_first=number % 2 == 0) for number in range(PAIRS)]
-    least = min(pair.recorded["cpu_seconds"] for pair in pairs)
-    bare = min(pair.bare["cpu_seconds"] for pair in pairs)
-    ratios = [pair.recorded["cpu_seconds"] / pair.bare["cpu_seconds"] for pair in pairs]
-    peak = min(pair.recorded["peak_mib"] for pair in pairs)
-    one = pairs[0].recorded
+    scenario = scenario_of(data, policy)
+    pairs = [_pair(scenario, recorded_first=number % 2 == 0) for number in range(PAIRS)]
+    more = [100 * (with_.cpu_seconds / without.cpu_seconds - 1) for with_, without in pairs]
+    recorded, bare = (sum(pair[place].cpu_seconds for pair in pairs) for place in (0, 1))
+    result = pairs[0][0].result
+    peaks = {name: _peak(data, policy, name) for name in ("with", "without")}
     return {
         "policy": policy,
-        "rounds": int(one["rounds"]),
-        "stretches": int(one["stretches"]),
-        "cpu_seconds": least,
-        "more_cpu": 100 * (least / bare - 1),
-        "median_more_cpu": 100 * (median(ratios) - 1),
-        "peak_mib": peak,
-        "more_memory": 100 * (peak / min(pair.bare["peak_mib"] for pair in pairs) - 1),
-        "series_kib": one["series_kib"],
+        "rounds": result.rounds if result else None,
+        "stretches": len(result.series.stretches) if result else None,
+        "cpu_seconds": recorded / PAIRS,
+        "more_cpu": 100 * (recorded / bare - 1),
+        "least_more_cpu": min(more),
+        "most_more_cpu": max(more),
+        "peak_mib": peaks["with"]["peak_mib"],
+        "more_memory": 100 * (peaks["with"]["peak_mib"] / peaks["without"]["peak_mib"] - 1),
+        "series_kib": peaks["with"]["series_kib"],
     }
 
 
-def _pair(data: Path, policy: str, *, recorded_first: bool) -> Pair:
-    """Play two runs; which is first alternates, so that a drift of the machine favours neither."""
-    order = ("with", "without") if recorded_first else ("without", "with")
-    played = {recorded: _play(data, policy, recorded) for recorded in order}
-    return Pair(played["with"], played["without"])
-
-
-def _play(data: Path, policy: str, recorded: str) -> dict[str, float]:
+def scenario_of(data: Path, policy: str) -> Scenario:
     folder = data / "sia-artifact"
-    given = (folder / "workloads" / TRACE, folder / "profiles", CLUSTER, policy, recorded)
+    return setup_of(
+        folder / "workloads" / TRACE,
+        cluster=CLUSTER,
+        jobs_per_gpu=None,
+        policy=policy,
+        placer=None,
+        profiles=folder / "profiles",
+        seed=0,
+        round_seconds=None,
+    ).scenario()
+
+
+def _pair(scenario: Scenario, *, recorded_first: bool) -> tuple[Player, Player]:
+    """Play two runs in turn, and return the one that recorded first; which begins alternates."""
+    turns = Turns()
+    first, second = (
+        Player(scenario, recorded, turns, place)
+        for place, recorded in enumerate((recorded_first, not recorded_first))
+    )
+    with recording_by_thread():
+        for player in (first, second):
+            player.start()
+        for player in (first, second):
+            player.join()
+    return (first, second) if recorded_first else (second, first)
+
+
+def played_alone(data: Path, policy: str, *, recorded: bool) -> SimulationResult:
+    """Play one run in this thread."""
+    RECORDING.on = recorded
+    with recording_by_thread():
+        return worked_out(simulate(scenario_of(data, policy)))
+
+
+def worked_out(result: SimulationResult) -> SimulationResult:
+    """Work out what figures draw of a run, if it recorded anything."""
+    if len(result.series.stretches):
+        _ = result.series.gpus, result.series.efficiency
+    return result
+
+
+def _peak(data: Path, policy: str, recorded: str) -> dict[str, float]:
     ran = subprocess.run(
-        [sys.executable, "-c", PLAY, *map(str, given)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", PEAK, str(data), policy, recorded],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     figures: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
     return figures

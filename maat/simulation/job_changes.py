@@ -6,8 +6,8 @@ nothing. A live cluster keeps rounds and events instead, and no such rows.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
+from struct import Struct
 from typing import NamedTuple
 
 WITHOUT_TYPE = -1
@@ -33,10 +33,10 @@ class TrainingState(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An earlier end of the rows, for `JobChanges.go_back`."""
+    """An earlier end of the rows, for `JobChanges.go_back`: bytes, the last row, holdings."""
 
-    rows: int
-    last: tuple[float, ...]
+    size: int
+    last: bytes
     holdings: int
 
 
@@ -48,25 +48,26 @@ class Holding(NamedTuple):
 
 
 WIDTH = 1 + len(TrainingState._fields)
+ROW = Struct(f"{WIDTH}d")  # a row is packed by hand: it is entered at every epoch of every job
 WAITING = TrainingState()
 NOT_TRAINING = (0.0, 0.0, 0.0)  # batch size, efficiency, slowdown
 
 
 class JobChanges:
-    """The changes of one job: rows of (time, state), in order of time.
+    """The changes of one job: rows of (time, state) in order of time, packed as doubles.
 
     A state lasts until the next row. Of several at one moment the last stands. `keeps_gpus`:
     whether to keep also which GPUs it holds, where jobs may share them.
     """
 
-    __slots__ = ("_held", "_keeps_gpus", "_training", "_types", "holdings", "rows")
+    __slots__ = ("_held", "_keeps_gpus", "_since", "_training", "_types", "holdings", "rows")
 
     def __init__(self, since: float, types: Mapping[str, int], *, keeps_gpus: bool) -> None:
-        self.rows = array("d", (since, *WAITING))
+        self.rows = bytearray(ROW.pack(since, *WAITING))
         self.holdings: list[Holding] = []
         self._types, self._keeps_gpus = types, keeps_gpus
-        self._held = WAITING
-        self._training = NOT_TRAINING
+        self._held, self._training = WAITING, NOT_TRAINING
+        self._since = since
 
     def waits(self, now: float) -> None:
         """Enter that the job has no GPUs."""
@@ -99,19 +100,30 @@ class JobChanges:
     def trains(self, now: float, batch_size: int, *, efficiency: float, slowdown: float) -> None:
         """Enter that the job trains on what it holds."""
         training = (batch_size, efficiency, slowdown)
-        if training != self._training:
-            held, self._training = self._held, training
-            self._enter(now, (*held[:3], batch_size, efficiency, *held[5:7], slowdown))
+        if training == self._training:
+            return
+        self._training = training
+        kind, gpus, nodes, _, _, locality, variability, _ = self._held
+        if now <= self._since:
+            state = (kind, gpus, nodes, batch_size, efficiency, locality, variability, slowdown)
+            self._enter(now, state)
+            return
+        self._since = now
+        self.rows += ROW.pack(
+            now, kind, gpus, nodes, batch_size, efficiency, locality, variability, slowdown
+        )
 
     def _enter(self, now: float, state: tuple[float, ...]) -> None:
         rows = self.rows
-        if rows[-WIDTH] >= now:
+        if now <= self._since:
             # A preset that rounds epochs to seconds may be ahead of the round by half of one.
-            now = rows[-WIDTH]
-            del rows[-WIDTH:]
-        if not rows or tuple(rows[1 - WIDTH :]) != state:
-            rows.append(now)
-            rows.extend(state)
+            now = self._since
+            del rows[-ROW.size :]
+        if not rows or ROW.unpack(rows[-ROW.size :])[1:] != state:
+            rows += ROW.pack(now, *state)
+            self._since = now
+        else:
+            self._since = ROW.unpack(rows[-ROW.size :])[0]
 
     def _hold(self, now: float, gpus: tuple[int, ...]) -> None:
         if self._keeps_gpus:
@@ -121,14 +133,14 @@ class JobChanges:
 
     def mark(self) -> Mark:
         """Return the present end of the rows."""
-        return Mark(len(self.rows), tuple(self.rows[-WIDTH:]), len(self.holdings))
+        return Mark(len(self.rows), bytes(self.rows[-ROW.size :]), len(self.holdings))
 
     def go_back(self, mark: Mark) -> None:
         """Undo all that was entered since."""
         # An entry at the moment of the marked row may have replaced it.
-        del self.rows[mark.rows - WIDTH :]
-        self.rows.extend(mark.last)
+        self.rows[mark.size - ROW.size :] = mark.last
         del self.holdings[mark.holdings :]
-        state = TrainingState(*mark.last[1:])
+        self._since, *values = ROW.unpack(mark.last)
+        state = TrainingState(*values)
         self._training = (state.batch_size, state.efficiency, state.slowdown)
         self._held = state._replace(batch_size=0.0, efficiency=0.0, slowdown=0.0)
