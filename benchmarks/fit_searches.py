@@ -12,8 +12,10 @@ from time import process_time
 
 import numpy as np
 
-from benchmarks.fidelity.searches import scenario_of
 from benchmarks.table import Cell, Figures
+from maat.papers.bench import Bench
+from maat.papers.data import Data
+from maat.papers.fidelity.fits import scenario_of
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.fitting import FitSearch, Sample, fit_throughput
@@ -42,9 +44,10 @@ Samples = tuple[Sample, ...]
 
 
 def measure() -> Figures:
-    data = os.environ.get("MAAT_DATA")
-    names = RUNS if data else RUNS[:1]
-    rows = [_row(name, _sets_met(name, Path(data or ".", "sia-artifact"))) for name in names]
+    folder = os.environ.get("MAAT_DATA")
+    bench = Bench(Data(None if folder is None else Path(folder)))
+    names = RUNS if folder else RUNS[:1]
+    rows = [_row(name, _sets_met(name, bench)) for name in names]
     return Figures("fit_searches", "A fit, by search", COLUMNS, rows, list(NOTES))
 
 
@@ -60,9 +63,9 @@ class _Recording(MemoisingFitter):
         return super().__call__(samples)
 
 
-def _sets_met(name: str, data: Path) -> list[Samples]:
+def _sets_met(name: str, bench: Bench) -> list[Samples]:
     fitter = _Recording()
-    simulate(scenario_of(name, data), fitter=fitter)
+    simulate(scenario_of(bench, name), fitter=fitter)
     return list(fitter.sets)
 
 

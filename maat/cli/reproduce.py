@@ -15,10 +15,11 @@ from maat.laboratory.results import ResultCache
 from maat.library.pictures import Pictures
 from maat.library.progress import Bar
 from maat.papers.bench import Size
-from maat.papers.catalogue import PAPERS, item_of, paper_of
+from maat.papers.catalogue import PAPERS, STUDIES, item_of, paper_of
 from maat.papers.data import Data
 from maat.papers.items import Paper
-from maat.papers.report import as_data, cell, heading
+from maat.papers.layout import layout
+from maat.papers.report import as_data
 from maat.papers.reproducing import Reproduced, make
 from maat.papers.standing import as_rows
 from maat.papers.written import Folder
@@ -27,7 +28,11 @@ from maat.scheduling.errors import InputError
 OUTPUT = Path("reproduced")
 
 PaperName = Annotated[
-    str | None, typer.Argument(help="`sia`, `pollux`, `bsbf` or `pal`.", show_default=False)
+    str | None,
+    typer.Argument(
+        help="`sia`, `pollux`, `bsbf` or `pal`; a study of Maat's own: `fidelity`, `comparison`.",
+        show_default=False,
+    ),
 ]
 ItemKeys = Annotated[
     list[str] | None,
@@ -60,7 +65,11 @@ def reproduce_command(
         whole_option("--workers", least=1, most=256, help="Processes; default: one per core."),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="List the items: possible now, or what they need.")
+        bool,
+        typer.Option(
+            "--list",
+            help="List the items of the papers, or of one: possible now, or what they need.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -73,7 +82,7 @@ def reproduce_command(
         raise InputError(
             "is missing",
             field="paper",
-            remedy=f"Give one of: {', '.join(PAPERS)}; or --list.",
+            remedy=f"Give one of: {', '.join([*PAPERS, *STUDIES])}; or --list.",
         )
     known = paper_of(paper)
     chosen = tuple(item_of(known, key) for key in items) if items else known.items
@@ -114,14 +123,8 @@ def _print(made: Reproduced) -> None:
     if made.failed is not None:
         say(f"Not made: {made.failed}")
         return
-    table = made.table
-    words = [*made.labels, "measure", "published"]
-    figures = [name for name in table.columns if name not in words]
-    print_table(
-        [heading(name) for name in words],
-        [heading(name) for name in figures],
-        [[cell(name, row[name]) for name in (*words, *figures)] for row in table],
-    )
+    table = layout(list(made.table))
+    print_table(table.words, table.numbers, table.rows)
     for sentence in (made.why, *made.notes):
         say(sentence)
     say("")
@@ -151,6 +154,9 @@ def _list(papers: Sequence[Paper], data: Data, *, as_json: bool) -> None:
     for row in rows:
         if row["because"] is not None:
             say(f"{row['paper']} {row['item']}: {row['because']}")
+    for name, study in STUDIES.items():
+        if study not in papers:
+            say(f"maat reproduce {name}: {study.title} (Maat's own; --list {name})")
 
 
 def _minutes(given: float | None) -> str:

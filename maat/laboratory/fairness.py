@@ -108,10 +108,15 @@ def fairness(
     return Fairness(rho, rule)
 
 
-def fairness_by_rule(result: SimulationResult) -> Mapping[FairnessRule, Fairness]:
-    """Compute finish-time fairness by every rule, from isolated runs that the rules share."""
-    alone = IsolatedRuns(result.scenario)
-    return {rule: fairness(result, rule=rule, alone=alone) for rule in FairnessRule}
+def fairness_by_rule(
+    result: SimulationResult, *, alone: Scenario | None = None
+) -> Mapping[FairnessRule, Fairness]:
+    """Compute finish-time fairness by every rule, from isolated runs that the rules share.
+
+    `alone`: the scenario whose models, cluster and conditions isolated runs have; None: its own.
+    """
+    isolated = IsolatedRuns(result.scenario if alone is None else alone)
+    return {rule: fairness(result, rule=rule, alone=isolated) for rule in FairnessRule}
 
 
 def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:

@@ -1,10 +1,12 @@
-"""The papers by name, in the order in which they are listed. A further paper is a line here."""
+"""The papers and Maat's own studies by name, in their order. A further one is a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from maat.papers.bsbf import BSBF
+from maat.papers.comparison import COMPARISON
+from maat.papers.fidelity import FIDELITY
 from maat.papers.items import Item, Paper
 from maat.papers.pal import PAL
 from maat.papers.pollux import POLLUX
@@ -12,18 +14,20 @@ from maat.papers.sia import SIA
 from maat.scheduling.errors import UnknownNameError
 
 PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (SIA, POLLUX, BSBF, PAL)}
+STUDIES: Mapping[str, Paper] = {study.name: study for study in (FIDELITY, COMPARISON)}
 
 
 def paper_of(name: str) -> Paper:
-    """Return a paper. Raises UnknownNameError, which names those that there are."""
-    if name not in PAPERS:
+    """Return a paper or a study. Raises UnknownNameError, which names those that there are."""
+    known = {**PAPERS, **STUDIES}
+    if name not in known:
         raise UnknownNameError(
             "is no paper that Maat knows",
             field="paper",
             value=name,
-            remedy=f"Use one of: {', '.join(PAPERS)}.",
+            remedy=f"Use one of: {', '.join(known)}.",
         )
-    return PAPERS[name]
+    return known[name]
 
 
 def item_of(paper: Paper, key: str) -> Item:

@@ -37,11 +37,14 @@ class Computation:
 class WithRho:
     """A simulation whose finish-time fairness is needed too; it takes longer.
 
-    `series`: what jobs and cluster did over time is needed as well; that takes more room.
+    `series`: what jobs and cluster did over time is needed as well; that takes more room. `alone`:
+    the simulation whose rules hold for jobs alone, so that several have one yardstick; None: its
+    own.
     """
 
     scenario: Scenario
     series: bool = False
+    alone: Scenario | None = None
 
 
 Run = Scenario | WithRho | Computation
@@ -166,7 +169,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its name (`sia`), its title, and its items in the paper's order."""
+    """A paper, or a study of Maat's own: name (`sia`), title, and items in the paper's order."""
 
     name: str
     title: str
@@ -179,6 +182,8 @@ def key_of(run: Run) -> str:
         return _observed(run, "observation")
     if isinstance(run, WithRho):
         kept = "observation, rho and series" if run.series else "observation and rho"
+        if run.alone is not None:
+            kept = f"{kept} against {content_key(run.alone)}"
         return _observed(run.scenario, kept)
     named = f"{run.function.__module__}:{run.function.__qualname__}"
     return digest({"function": named, "arguments": run.arguments, "version": run.version})
@@ -193,7 +198,9 @@ def computed(run: Run, *, on_progress: Progress | None = None) -> Mapping[str, A
     if isinstance(run, Scenario):
         return observe(run, on_progress=on_progress)
     if isinstance(run, WithRho):
-        return observe(run.scenario, rho=True, series=run.series, on_progress=on_progress)
+        return observe(
+            run.scenario, rho=True, series=run.series, alone=run.alone, on_progress=on_progress
+        )
     return run.function(**run.arguments)
 
 

@@ -53,18 +53,20 @@ def observe(
     *,
     rho: bool = False,
     series: bool = False,
+    alone: Scenario | None = None,
     on_progress: Progress | None = None,
 ) -> Mapping[str, Any]:
     """Simulate, and return what is kept.
 
     `rho`: with finish-time fairness; each job is played alone too, which takes longer than a run of
-    rigid jobs. `series`: with what jobs and cluster did over time, about a megabyte. Raises
-    InputError as the simulation does, and Cancelled if `on_progress` did.
+    rigid jobs; under the rules of `alone`, if it is given. `series`: with what jobs and cluster did
+    over time, about a megabyte. Raises InputError as the simulation does, and Cancelled if
+    `on_progress` did.
     """
     result = simulate(scenario, on_progress=on_progress)
     if result.stopped:
         raise Cancelled
-    run, fair = Run(result), fairness_by_rule(result) if rho else {}
+    run, fair = Run(result), fairness_by_rule(result, alone=alone) if rho else {}
     return asdict(
         Observation(
             figures=dict(figures_of(result, fairness=fair)),

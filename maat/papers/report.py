@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maat.papers.bench import Size
+from maat.papers.layout import layout
 from maat.papers.reproducing import Reproduced
 
 STYLE = """
@@ -23,7 +24,7 @@ th, td { padding: 3px 12px 3px 0; border-bottom: 1px solid #e2e5ea; text-align: 
 td.number, th.number { text-align: right }
 nav a { margin-right: 1rem } .note { color: #59636e } .figure { overflow-x: auto }
 """
-NUMBERS = frozenset({"published", "ours", "difference", "spread", "runs"})
+NUMBER = ' class="number"'
 
 
 def as_data(made: Reproduced) -> Mapping[str, Any]:
@@ -44,10 +45,10 @@ def as_data(made: Reproduced) -> Mapping[str, Any]:
 def as_markdown(item: Mapping[str, Any]) -> str:
     """Return an item's data in Markdown: title, table, sentence, notes."""
     lines = [f"## {_title(item)}", ""]
-    columns = list(item["rows"][0]) if item["rows"] else []
-    if columns:
-        lines += [_line(map(heading, columns)), _line("---" for _ in columns)]
-        lines += [_line(map(cell, row, row.values())) for row in item["rows"]]
+    table = layout(item["rows"])
+    if table.rows:
+        heads = [*table.words, *table.numbers]
+        lines += [_line(heads), _line("---" for _ in heads), *map(_line, table.rows)]
     lines += ["", item["why"], *(f"\n{note}" for note in _notes(item)), ""]
     return "\n".join(lines)
 
@@ -95,9 +96,10 @@ def report_html(
 
 def _section(item: Mapping[str, Any]) -> str:
     key = html.escape(item["item"])
-    columns = list(item["rows"][0]) if item["rows"] else []
-    head = "".join(f"<th{_side(name)}>{html.escape(heading(name))}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row, row.values()))}</tr>" for row in item["rows"])
+    table = layout(item["rows"])
+    sides = [""] * len(table.words) + [NUMBER] * len(table.numbers)
+    head = _cells("th", sides, [*table.words, *table.numbers])
+    body = "".join(f"<tr>{_cells('td', sides, row)}</tr>" for row in table.rows)
     sentences = f"<p>{html.escape(item['why'])}</p>" + "".join(
         f'<p class="note">{html.escape(note)}</p>' for note in _notes(item)
     )
@@ -119,16 +121,15 @@ def _figure(item: Mapping[str, Any]) -> str:
     )
 
 
-def _cell(column: str, value: object) -> str:
-    return f"<td{_side(column)}>{html.escape(cell(column, value))}</td>"
-
-
-def _side(column: str) -> str:
-    return ' class="number"' if column in NUMBERS else ""
+def _cells(tag: str, sides: Sequence[str], texts: Sequence[str]) -> str:
+    return "".join(
+        f"<{tag}{side}>{html.escape(text)}</{tag}>" for side, text in zip(sides, texts, strict=True)
+    )
 
 
 def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    escaped = (text.replace("|", "\\|") for text in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 def _title(item: Mapping[str, Any]) -> str:
@@ -160,25 +161,8 @@ def _of_size(size: Size) -> str:
     )
 
 
-def heading(column: str) -> str:
-    return {"measure": "", "spread": "±"}.get(column, column)
-
-
-def cell(column: str, value: object) -> str:
-    """Return a cell as tables show it: three digits, differences in percent."""
-    if value is None:
-        return "-"
-    if column == "difference" and isinstance(value, float):
-        return f"{value:+.1%}"
-    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 1000 else _text(value)
-
-
-def _text(value: object) -> str:
-    return f"{value:,.0f}" if isinstance(value, float) else str(value).replace("|", "\\|")
-
-
 def _name(key: str) -> str:
     """Return an item's name in words: `fig-8` is Figure 8."""
     kind, _, rest = key.partition("-")
-    word = {"fig": "Figure", "table": "Table", "sec": "Section"}.get(kind, kind.capitalize())
-    return f"{word} {rest}"
+    word = {"fig": "Figure", "table": "Table", "sec": "Section"}.get(kind)
+    return f"{word} {rest}" if word else key.replace("-", " ").capitalize()

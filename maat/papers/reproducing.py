@@ -121,7 +121,8 @@ def reproduce(
     Raises InputError, which names the argument, its value and a remedy, for what is not known.
 
     Args:
-        paper: `sia`, `pollux`, `bsbf` or `pal`.
+        paper: `sia`, `pollux`, `bsbf` or `pal`; or a study of Maat's own: `fidelity`,
+            `comparison`.
         item: One, such as `fig-8`, which is returned itself; several, or None for all: a list.
         data: Folder of the published data, or of a checkout of the artifacts; None: the catalog and
             generated traces stand in where they can.

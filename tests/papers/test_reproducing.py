@@ -21,7 +21,7 @@ from maat.cli.reproduce import is_failure
 from maat.laboratory.results import ResultCache
 from maat.library.pictures import Pictures
 from maat.papers.bench import Bench, Size
-from maat.papers.catalogue import PAPERS, item_of
+from maat.papers.catalogue import PAPERS, STUDIES, item_of
 from maat.papers.data import Data
 from maat.papers.items import (
     Computation,
@@ -44,6 +44,7 @@ from maat.simulation.scenario import Scenario
 from maat.workloads.generators import generate
 
 ITEMS = [(paper, item) for paper in PAPERS.values() for item in paper.items]
+OF_STUDIES = [(study, item) for study in STUDIES.values() for item in study.items]
 
 
 def called(*words: str) -> tuple[int, str]:
@@ -53,7 +54,7 @@ def called(*words: str) -> tuple[int, str]:
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize(
-    ("paper", "item"), [pytest.param(p, i, id=f"{p.name}-{i.key}") for p, i in ITEMS]
+    ("paper", "item"), [pytest.param(p, i, id=f"{p.name}-{i.key}") for p, i in ITEMS + OF_STUDIES]
 )
 def test_an_item_comes_out_of_a_small_instance(
     paper: Paper, item: Item, data_folder: Path, results: ResultCache

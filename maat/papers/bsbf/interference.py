@@ -151,7 +151,7 @@ def _why(bench: Bench, outcomes: Outcomes) -> str:
     return (
         "Our jobs are drawn (docs/sharing.md), and spreading a job over nodes costs time, which "
         "the paper's rule does not count: as printed, SJF-BSBF takes "
-        f"{shares(AS_PRINTED, mild)} of SJF-FFS's time up to xi {MILD:g} (the paper: the same) and "
+        f"{shares(AS_PRINTED, mild)} of SJF-FFS's time up to xi {MILD:g} (the paper: 100 %) and "
         f"{shares(AS_PRINTED, severe)} from 1.5 on (87 to 92 %); by placement it takes "
         f"{shares(BSBF, mild)} and {shares(BSBF, severe)}."
     )

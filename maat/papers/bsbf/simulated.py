@@ -282,9 +282,9 @@ def _figure_6a_shown(bench: Bench, outcomes: Outcomes) -> Shown:
         rows,
         why=(
             "The paper gives numbers for 240 and 480 jobs alone, and names Pollux the best at low "
-            f"load and SJF-BSBF at high load; the lowest averages here are {words} jobs, with a "
-            "Pollux that tunes batch sizes; its jobs and slowdowns are not published, ours are "
-            "drawn and declared (docs/sharing.md)."
+            f"load and SJF-BSBF at high load; lowest here are {words} jobs, where Pollux tunes "
+            "batch sizes; the paper's jobs and slowdowns are not published, ours are drawn and "
+            "declared (docs/sharing.md)."
         ),
         figure=lines(
             drawn,

@@ -21,7 +21,7 @@ from maat.workloads.synergy import SYNERGY_JOBS
 
 CLUSTER, GPUS = "v100=64x4", 256
 PENALTY = 1.7  # section IV-D
-QUICK_JOBS, TINY_JOBS = 800, 40
+QUICK_JOBS, TINY_JOBS = 800, 16
 NEEDS = ("pal variability",)
 SCHEDULERS = {"FIFO": "fifo", "LAS": "las", "SRTF": "srtf"}
 JOBS_OF_FIGURES = (0.5, 0.75)  # jobs 2000 to 3000 of 4000 (section IV-B1)

@@ -11,6 +11,7 @@ from maat.figures.distributions import cdf
 from maat.figures.lines import lines
 from maat.figures.panels import side_by_side
 from maat.papers.bench import Bench
+from maat.papers.gpu_hours import gpu_hours_by_type
 from maat.papers.items import Item, Label, Outcomes, Published, Row, Run, Runs, Shown, WithRho
 from maat.papers.sia.policies import PUBLIC
 from maat.papers.sia.runs import (
@@ -35,32 +36,6 @@ def helios_runs(bench: Bench, names: Sequence[str] = THREE) -> Mapping[Label, Sc
     }
 
 
-def _gpu_hours(outcomes: Outcomes, name: str) -> dict[str, dict[str, float]]:
-    """Return model -> GPU type -> GPU-hours per job of the model."""
-    hours: dict[str, dict[str, float]] = {}
-    count: dict[str, int] = {}
-    for label, run in outcomes.items():
-        if label[1] != name:
-            continue
-        model_of = dict(zip(run.jobs["name"], run.jobs["model"], strict=True))
-        for model in model_of.values():
-            count[model] = count.get(model, 0) + 1
-        for job, start, end, kind, gpus in zip(
-            *(
-                run.spans[c]
-                for c in ("job", "start_seconds", "end_seconds", "gpu_type", "gpu_count")
-            ),
-            strict=True,
-        ):
-            if kind is not None and end is not None:
-                of_model = hours.setdefault(model_of[job], {})
-                of_model[kind] = of_model.get(kind, 0.0) + (end - start) * gpus / 3600
-    return {
-        model: {kind: total / count[model] for kind, total in of_model.items()}
-        for model, of_model in sorted(hours.items())
-    }
-
-
 def _bert_elsewhere(outcomes: Outcomes) -> str:
     """Return in words how many BERT jobs Sia had on other types than a100 for a time."""
     jobs: set[tuple[str, ...]] = set()
@@ -79,7 +54,10 @@ def _figure_6(bench: Bench, outcomes: Outcomes) -> Shown:
     rows: list[Row] = []
     names: list[str] = []
     parts: dict[str, list[float]] = {kind: [] for kind in ("t4", "rtx", "a100")}
-    by_policy = {name: _gpu_hours(outcomes, name) for name in THREE}
+    by_policy = {
+        name: gpu_hours_by_type(run for label, run in outcomes.items() if label[1] == name)
+        for name in THREE
+    }
     for model in by_policy["Sia"]:
         least = min(
             sum(hours.get(model, {}).values()) or float("inf") for hours in by_policy.values()
@@ -189,8 +167,9 @@ def _figure_8(bench: Bench, outcomes: Outcomes) -> Shown:
         ("policy",),
         rows,
         why=(
-            f"rho is by eq. 6 with jobs alone on N / N_avg GPUs of each type. {PUBLIC}, and a "
-            "worst value is of one job of one trace."
+            "rho is by eq. 6 with jobs alone on N / N_avg GPUs of each type, where each may adapt, "
+            "tuned ones too: the paper does not say what a job may do alone, which decides how "
+            f"many have rho above 1. {PUBLIC}, and a worst value is of one job of one trace."
         ),
         figure=side_by_side(
             cdf(rho, x="Finish-time fairness rho", log_x=True),

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from maat.laboratory.setup import grown
 from maat.papers.bench import Bench
 from maat.papers.items import Outcomes
 from maat.papers.observation import Observation
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.metrics import percentile_99
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.conditions import Conditions
 from maat.simulation.scenario import Scenario
@@ -87,6 +90,20 @@ def each(outcomes: Outcomes, figure: str, *label: str) -> list[float]:
         for key, run in outcomes.items()
         if key[: len(label)] == label and figure in run.figures
     ]
+
+
+def pooled(outcomes: Outcomes, figure: str, *label: str) -> list[float]:
+    """Return a figure of all runs whose label begins so, as the published scripts make it.
+
+    p99 is over the jobs of all runs together, and the most contention that of any run; every other
+    figure is one of each run.
+    """
+    if figure == "p99_jct_hours":
+        runs = [run for key, run in outcomes.items() if key[: len(label)] == label]
+        hours = np.array([hour for run in runs for hour in run.jct_hours()])
+        return [percentile_99(hours)] if len(hours) else []
+    values = each(outcomes, figure, *label)
+    return [max(values)] if figure == "contention_max" and values else values
 
 
 def firsts(outcomes: Outcomes, place: int = 0) -> list[str]:

@@ -1,7 +1,4 @@
-"""Figures published or measured on the published simulator, with sources.
-
-Maat computes none of them.
-"""
+"""Figures of Sia's published simulator on the public traces. Maat computes none of them."""
 
 from __future__ import annotations
 
@@ -12,18 +9,13 @@ SIMULATOR = (
     "the public Sia SOSP'23 artifact simulator (siasosp23/artifacts, commit aaf7a0d), "
     "unchanged source, policy Sia, 64 GPUs, solver CBC on one thread"
 )
-PAPER = (
-    "Jayaram Subramanya et al., Sia: Heterogeneity-aware, goodput-optimized ML-cluster scheduling, "
-    "SOSP 2023, table 3"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
     """Figures of one run.
 
-    p99: element int(0.99 n) of the sorted JCTs. GPU-hours: whole rounds, checkpoints included. NaN:
-    unknown.
+    p99: element int(0.99 n) of the sorted JCTs. GPU-hours: whole rounds, checkpoints included.
     """
 
     avg_jct_hours: float
@@ -31,22 +23,20 @@ class RunFigures:
     makespan_hours: float
     gpu_hours_per_job: float
     restarts_per_job: float
-    contention_mean: float = float("nan")
-    contention_max: float = float("nan")
 
 
 # SIMULATOR, Sia with p = -0.5, lambda_n = 1.1, rounds of 60 s; 160 jobs in 8 h, newtrace 960 jobs
 # in 48 h.
 RUNS: Mapping[str, RunFigures] = {
-    "philly-1": RunFigures(0.542, 7.89, 15.53, 4.03, 4.26, 5.6, 20),
-    "philly-2": RunFigures(0.747, 10.70, 13.26, 3.51, 4.54, 8.9, 32),
-    "saturn-1": RunFigures(0.581, 7.71, 12.46, 3.61, 4.12, 7.4, 21),
-    "saturn-2": RunFigures(0.715, 9.17, 12.98, 3.58, 4.22, 8.8, 35),
-    "newtrace-1": RunFigures(0.803, 5.18, 50.98, 2.88, 4.83, 15.1, 55),
+    "philly-1": RunFigures(0.542, 7.89, 15.53, 4.03, 4.26),
+    "philly-2": RunFigures(0.747, 10.70, 13.26, 3.51, 4.54),
+    "saturn-1": RunFigures(0.581, 7.71, 12.46, 3.61, 4.12),
+    "saturn-2": RunFigures(0.715, 9.17, 12.98, 3.58, 4.22),
+    "newtrace-1": RunFigures(0.803, 5.18, 50.98, 2.88, 4.83),
 }
 
 # SIMULATOR, the same on 16 nodes of 4 T4 each (philly-1).
-ONE_TYPE_RUN = RunFigures(1.679, 16.27, 23.91, 9.07, 3.17, 11.2, 49)
+ONE_TYPE_RUN = RunFigures(1.679, 16.27, 23.91, 9.07, 3.17)
 
 # SIMULATOR: GPU-hours per job of a model on T4, RTX 2080 Ti and A100, by whole rounds.
 TYPES = ("t4", "rtx", "a100")
@@ -88,18 +78,9 @@ HOURS_BY_TYPE: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
     },
 }
 
-# PAPER, rows "Sia": means over 8 to 10 traces of a family, of which three (newtrace: one) are
-# public with this cluster's GPU types.
-TABLE_3: Mapping[str, RunFigures] = {
-    "philly": RunFigures(0.6, 9.5, 14.2, 4.0, 2.9, 6.9, 31),
-    "saturn": RunFigures(0.7, 10.9, 14.9, 4.8, 3.4, 7.4, 32),
-    "newtrace": RunFigures(0.7, 4.6, 52.2, 3.0, 5.0, 13.0, 69),
-}
-
 # SIMULATOR on philly-1, one rule changed at a time towards Maat's fidelity `paper`; the last two
-# are other choices among equals.
+# are other choices among assignments that cost the same.
 SWITCHES: Mapping[str, RunFigures] = {
-    "as published": RunFigures(0.542, 7.89, 15.53, 4.03, 4.26),
     "one-GPU speeds known before the first run": RunFigures(0.537, 8.53, 15.62, 3.33, 3.09),
     "no whole-second rounding at epoch ends": RunFigures(0.559, 8.09, 15.33, 3.64, 4.38),
     "batch planned up to the model's largest": RunFigures(0.523, 8.94, 15.14, 4.42, 4.52),

@@ -1,1 +1,0 @@
-"""Maat on public traces, beside published figures."""
