@@ -10,7 +10,7 @@ from backend.papers.service import known_item
 from backend.problems import Conflict
 from maat.csv_output import csv_text
 from maat.papers.bench import Size
-from maat.papers.catalogue import PAPERS
+from maat.papers.catalogue import REPORTS
 from maat.papers.report import report_html, report_markdown
 
 ReportForm = Literal["html", "md"]
@@ -26,7 +26,7 @@ def report_of(reproduction: Reproduction, items: Sequence[ReproducedItem], form:
     made = [_data(reproduction, item) for item in items if item.result is not None]
     if not made:
         raise Conflict("No item of the reproduction was made yet.", headers={"Retry-After": "5"})
-    paper = PAPERS.get(reproduction.paper)
+    paper = REPORTS.get(reproduction.paper)
     title = reproduction.paper if paper is None else paper.title
     size, asked = Size(reproduction.size), reproduction.created_at
     sentence = f"Made by Maat's service, as asked for at {asked:%Y-%m-%d %H:%M} UTC."

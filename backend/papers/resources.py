@@ -14,7 +14,7 @@ from backend.papers.models import ReproducedItem, Reproduction
 from backend.papers.service import Progress, items_of, known_item, progress_of, progress_of_items
 from maat.api.papers import ReproducedItemDetail, ReproducedItemOut, ReproductionOut
 from maat.papers.bench import Size
-from maat.papers.catalogue import PAPERS
+from maat.papers.catalogue import REPORTS
 
 _NOT_MADE: Mapping[str, Any] = {"labels": [], "rows": [], "why": "", "notes": []}
 
@@ -47,7 +47,7 @@ def _shown(
     progress: Progress,
     items: list[ReproducedItemOut],
 ) -> ReproductionOut:
-    paper = PAPERS.get(reproduction.paper)
+    paper = REPORTS.get(reproduction.paper)
     return answer_of(
         ReproductionOut,
         reproduction,

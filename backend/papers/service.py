@@ -26,7 +26,7 @@ from backend.settings import Settings
 from backend.tenancy import find_owned
 from maat.api.papers import ReproductionBody
 from maat.papers.bench import Bench, Size
-from maat.papers.catalogue import PAPERS, item_of, paper_of
+from maat.papers.catalogue import REPORTS, item_of, paper_of
 from maat.papers.items import Item, Paper
 from maat.papers.standing import why_not
 from maat.scheduling.errors import InputError, MaatError
@@ -223,5 +223,5 @@ def progress_of(session: Session, ids: Sequence[str]) -> Mapping[str, Progress]:
 
 def known_item(paper: str, key: str) -> Item | None:
     """Return an item by any of its names; None for one that only another version of Maat knows."""
-    items = PAPERS[paper].items if paper in PAPERS else ()
+    items = REPORTS[paper].items if paper in REPORTS else ()
     return next((item for item in items if key in (item.key, *item.also)), None)

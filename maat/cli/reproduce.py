@@ -15,7 +15,7 @@ from maat.laboratory.results import ResultCache
 from maat.library.pictures import Pictures
 from maat.library.progress import Bar
 from maat.papers.bench import Size
-from maat.papers.catalogue import PAPERS, STUDIES, item_of, paper_of
+from maat.papers.catalogue import PAPERS, REPORTS, STUDIES, item_of, paper_of
 from maat.papers.data import Data
 from maat.papers.items import Paper
 from maat.papers.layout import layout
@@ -82,7 +82,7 @@ def reproduce_command(
         raise InputError(
             "is missing",
             field="paper",
-            remedy=f"Give one of: {', '.join([*PAPERS, *STUDIES])}; or --list.",
+            remedy=f"Give one of: {', '.join(REPORTS)}; or --list.",
         )
     known = paper_of(paper)
     chosen = tuple(item_of(known, key) for key in items) if items else known.items

@@ -15,19 +15,19 @@ from maat.scheduling.errors import UnknownNameError
 
 PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (SIA, POLLUX, BSBF, PAL)}
 STUDIES: Mapping[str, Paper] = {study.name: study for study in (FIDELITY, COMPARISON)}
+REPORTS: Mapping[str, Paper] = {**PAPERS, **STUDIES}
 
 
 def paper_of(name: str) -> Paper:
     """Return a paper or a study. Raises UnknownNameError, which names those that there are."""
-    known = {**PAPERS, **STUDIES}
-    if name not in known:
+    if name not in REPORTS:
         raise UnknownNameError(
             "is no paper that Maat knows",
             field="paper",
             value=name,
-            remedy=f"Use one of: {', '.join(known)}.",
+            remedy=f"Use one of: {', '.join(REPORTS)}.",
         )
-    return known[name]
+    return REPORTS[name]
 
 
 def item_of(paper: Paper, key: str) -> Item:
