@@ -12,6 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
+from shown_items import SHOWN
 from small_disk import SmallDisk
 from typer.testing import CliRunner
 
@@ -65,16 +66,31 @@ def test_an_item_comes_out_of_a_small_instance(
     (made,) = make(paper, [item], data=data, size=Size.TINY, cache=results)
     assert made.failed is None
     assert made.why.endswith(".")
-    assert made.rows or made.figure is not None
     for row in made.rows:
         assert len(row.of) == len(made.labels)
         assert all(math.isfinite(value) for value in row.ours), row
-    assert any(row.ours for row in made.rows) or not made.rows
-    if made.figure is not None:
-        drawn = json.loads(made.figure.to_json())
-        assert drawn["data"]
-        axes = [axis for name, axis in drawn["layout"].items() if name.startswith("xaxis")]
-        assert any(axis.get("title", {}).get("text") for axis in axes)
+    expected = SHOWN[f"{paper.name} {item.key}"]
+    [shown] = [row for row in made.rows if (row.of, row.measure) == expected[:2]]
+    assert shown.ours
+    published = Published.of(shown.published)
+    assert (None if published is None else published.text) == expected.published
+    assert (made.figure is None) == (expected.axis is None)
+    assert expected.axis is None or expected.axis in x_titles(made.figure)
+
+
+def x_titles(figure: go.Figure | None) -> list[str]:
+    """Return the titles of the x axes of a figure, which draws something."""
+    assert figure is not None
+    drawn = json.loads(figure.to_json())
+    assert drawn["data"]
+    axes = [axis for name, axis in drawn["layout"].items() if name.startswith("xaxis")]
+    return [axis.get("title", {}).get("text", "").replace("<br>", " ") for axis in axes]
+
+
+def test_every_item_but_that_of_real_gpus_has_a_row_that_no_other_has() -> None:
+    every = {f"{paper.name} {item.key}" for paper, item in ITEMS + OF_STUDIES}
+    assert every - set(SHOWN) == {"pal fig-3"}
+    assert len({shown[:3] for shown in SHOWN.values()}) == len(SHOWN) == len(every) - 1
 
 
 @pytest.fixture(scope="module")
