@@ -24,6 +24,7 @@ from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.hub import Hub
 from backend.events.routes import router as events
+from backend.evidence.routes import router as evidence
 from backend.experiments.routes import router as experiments
 from backend.fairness.routes import router as fairness
 from backend.forecasts.routes import router as forecasts
@@ -91,6 +92,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     job_bulk,
     attempts,
     reporting,
+    evidence,
     clusters,
     occupancy,
     node_changes,

@@ -8,16 +8,26 @@ attempt said of one of its GPUs: what is believed of a GPU is made of the rows o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from backend.attempts.models import GpuScore
 from backend.attempts.reported import Reported
-from backend.clusters.models import Node
-from maat.scheduling.evidence import FORGOTTEN_SECONDS, relative_times
+from backend.clocktime import cluster_seconds
+from backend.clusters.models import Cluster, Node
+from backend.moments import moment_of
+from maat.scheduling.evidence import (
+    FORGOTTEN_SECONDS,
+    Comparison,
+    model_key,
+    relative_times,
+    weight_of,
+)
 
 MOST_ATTEMPTS = 5
 """The latest of a tenant and a model whose comparisons of a GPU are kept."""
@@ -83,6 +93,23 @@ _FORGET = sa.delete(GpuScore).where(
 
 Gpu = tuple[str, int]
 """A node's id, and an index on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredScore:
+    """How slow a GPU was by one attempt (`GpuScore`), by its node's name and its index.
+
+    `model`: the key of the job's model (`model_key`). `weight`: how much it counts now, 0-1.
+    """
+
+    node: str
+    index: int
+    attempt: str
+    tenant: str
+    model: str
+    ratio: float
+    weight: float
+    updated_seconds: float
 
 
 def add_scores(
@@ -161,3 +188,42 @@ def _its(attempt: Reported, row: Mapping[str, Any], now: float) -> dict[str, Any
         "its_application": attempt.model,
         "forgotten": now - FORGOTTEN_SECONDS,
     }
+
+
+def measured_scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
+    """Return what attempts said of GPUs, the oldest attempts first, and is not forgotten."""
+    now = cluster_seconds(cluster, moment_of(session))
+    found = session.exec(
+        select(Node.name, GpuScore)
+        .join(Node, col(Node.id) == col(GpuScore.node_id))
+        .where(
+            Node.cluster_id == cluster.id,
+            GpuScore.updated_seconds >= now - FORGOTTEN_SECONDS,
+        )
+        .order_by(col(GpuScore.attempt_id), col(Node.position), col(GpuScore.gpu_index))
+    )
+    return [
+        MeasuredScore(
+            name,
+            row.gpu_index,
+            row.attempt_id,
+            row.tenant_id,
+            model_key(row.tenant_id, row.application),
+            row.ratio,
+            weight_of(row.count, now - row.updated_seconds),
+            row.updated_seconds,
+        )
+        for name, row in found
+    ]
+
+
+def by_attempt(measured: Iterable[MeasuredScore], first: Mapping[str, int]) -> Sequence[Comparison]:
+    """Return the comparison of each attempt, in their order; `first`: a node's first GPU."""
+    return [
+        Comparison(
+            of_attempt[0].tenant,
+            {first[one.node] + one.index: (one.ratio, one.weight) for one in of_attempt},
+        )
+        for _, rows in groupby(measured, lambda one: one.attempt)
+        if (of_attempt := list(rows))
+    ]

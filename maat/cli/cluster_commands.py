@@ -73,6 +73,21 @@ CLUSTER_COMMANDS = (
         "maat.cli.slowdowns:slowdowns",
     ),
     Command(
+        "gpu-scores",
+        "List how slow GPUs are believed to be, by jobs that ran on several, and who reported it.",
+        "maat.cli.evidence:gpu_scores",
+    ),
+    Command(
+        "forget",
+        "Forget what jobs reported of a cluster: GPUs count as equal, pairs as declared.",
+        "maat.cli.evidence:forget",
+    ),
+    Command(
+        "forget-belief",
+        "Forget what was measured of a job; it is measured again as it trains.",
+        "maat.cli.evidence:forget_belief",
+    ),
+    Command(
         "reserve",
         "Reserve GPUs of a running cluster for a tenant or a job.",
         "maat.cli.reservations:reserve",

@@ -205,6 +205,20 @@ def compared(comparisons: Sequence[Comparison]) -> Mapping[int, Pooled]:
     return {gpu: pooled(evidence) for gpu, evidence in known.items()}
 
 
+def relative_scores(found: Mapping[int, Pooled], gpu_types: Sequence[object]) -> dict[int, float]:
+    """Return how slow every compared GPU is believed against the median of its type, bounded.
+
+    `gpu_types`: the type of every GPU of the cluster, shape (G,).
+    """
+    of_type: dict[object, list[float]] = defaultdict(list)
+    for gpu, known in found.items():
+        of_type[gpu_types[gpu]].append(known.believed)
+    median = {kind: statistics.median(ratios) for kind, ratios in of_type.items()}
+    return {
+        gpu: bounded_ratio(known.believed / median[gpu_types[gpu]]) for gpu, known in found.items()
+    }
+
+
 def _connected(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
     """Yield comparisons so that each shares GPUs with those before it, where any does."""
     of_gpu: dict[int, list[int]] = defaultdict(list)

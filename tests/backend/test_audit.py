@@ -63,6 +63,9 @@ WRITTEN = {
     "drainNode": "drain node",
     "restoreNode": "restore node",
     "deleteNode": "remove node",
+    "resetGpuScores": "reset GPU scores",
+    "resetSlowdowns": "reset slowdowns",
+    "resetJobBelief": "reset belief",
     "reserveGpus": "reserve GPUs",
     "deleteReservation": "remove reservation",
     "setQuota": "set quota",
@@ -181,6 +184,8 @@ def change_clusters(client: TestClient) -> None:
     done(client.post(f"{node}/actions/restore"))
     done(client.post(f"{node}/actions/drain"))
     done(client.delete(node))
+    done(client.delete(f"{here}/gpu-scores"))
+    done(client.delete(f"{here}/slowdowns"))
     body = {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}
     reservation = done(client.post(f"{here}/reservations", json=body))
     done(client.delete(f"{here}/reservations/{reservation['id']}"))
@@ -235,6 +240,7 @@ def change_jobs(client: TestClient) -> None:
     done(client.post(f"{API}/jobs:bulk", json=labelled))
     done(client.post(f"{at}/actions/cancel"))
     done(client.post(f"{API}/jobs/{job['id']}/actions/cancel"))
+    done(client.delete(f"{at}/belief"))
 
 
 def test_each_of_them_is_found_with_who_did_it_when_and_in_which_request(

@@ -78,6 +78,8 @@ def clusters(walk: Walk) -> None:
     walk("resume-cluster", "other")
     walk("nodes")
     walk("slowdowns", "--cluster", "other")
+    walk("gpu-scores", "--cluster", "other")
+    walk("forget", "gpu-scores", "--cluster", "other")
     walk("add-nodes", "--gpu-type", "t4", "--gpus", "4", "--cluster", "other")
     walk("resize-node", "t4-1", "--gpus", "8", "--cluster", "other")
     walk("drain", "t4-1", "--yes", "--cluster", "other")
@@ -98,6 +100,7 @@ def clusters(walk: Walk) -> None:
 
 def jobs(walk: Walk) -> None:
     job = walk("submit", "one", "--model", "bert")["id"]
+    walk("forget-belief", job)
     walk("clone", job)
     for command in ("explain", "hold", "release", "pause", "resume", "forecast"):
         walk(command, job)

@@ -10,6 +10,7 @@ from sqlmodel import select
 from training_samples import TrainingCluster
 
 from backend.attempts.beliefs import show_belief
+from backend.attempts.comparisons import MeasuredScore
 from backend.attempts.restarts import ASSUMED_SECONDS, restart_parts, restart_seconds
 from backend.models import AttemptRow, GpuScore, Job, JobFit, Node, StepSample
 from backend.models import Cluster as ClusterRow
@@ -19,7 +20,7 @@ from maat.scheduling.evidence import model_key
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
 from worker.training.beliefs import belief_of
 from worker.training.knowledge import Knowledge
-from worker.training.tables import MeasuredScore, read_tables
+from worker.training.tables import read_tables
 from worker.training.variability import ALL, classes_of, scores_of
 
 
@@ -216,9 +217,9 @@ def test_classes_need_as_many_kinds_of_jobs_as_there_are_classes() -> None:
     classes = classes_of(used)
     assert classes == {"vision": "A", "language": "B", "graph": "C"}
     measured = [
-        MeasuredScore("t4-0", 0, "att_1", "team", "vision", 1.0, 1.0),
-        MeasuredScore("t4-0", 1, "att_1", "team", "vision", 2.0, 1.0),
-        MeasuredScore("t4-0", 1, "att_2", "team", "graph", 1.0, 1.0),
+        MeasuredScore("t4-0", 0, "att_1", "team", "vision", 1.0, 1.0, 0.0),
+        MeasuredScore("t4-0", 1, "att_1", "team", "vision", 2.0, 1.0, 0.0),
+        MeasuredScore("t4-0", 1, "att_2", "team", "graph", 1.0, 1.0, 0.0),
     ]
     scores = scores_of(Cluster.parse("t4=1x2"), measured, classes)
     assert scores["A"] == (0.67, 1.33)

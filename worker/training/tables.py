@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 from sqlmodel import Session, SQLModel, col, func, select
 
+from backend.attempts.comparisons import MeasuredScore, measured_scores
 from backend.attempts.locality import ByModel, measured_on
-from backend.clocktime import cluster_seconds
 from backend.models import (
     AttemptRow,
     Cluster,
-    GpuScore,
     GradientSample,
     Job,
     JobCommand,
@@ -23,28 +22,10 @@ from backend.models import (
     Node,
     StepSample,
 )
-from backend.moments import moment_of
-from maat.scheduling.evidence import FORGOTTEN_SECONDS, model_key, weight_of
 from maat.scheduling.job import JobId
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
 
 Row = TypeVar("Row", bound=SQLModel)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredScore:
-    """How slow a GPU was by one attempt (`GpuScore`), by its node's name and its index.
-
-    `model`: the key of the job's model (`model_key`). `weight`: how much it counts now, 0-1.
-    """
-
-    node: str
-    index: int
-    attempt: str
-    tenant: str
-    model: str
-    ratio: float
-    weight: float
 
 
 @dataclass(frozen=True)
@@ -101,7 +82,7 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
         {row.job_id: row for row in gradients},
         {key: {row.gpu_type: row for row in rows} for key, rows in of_jobs(JobFit).items()},
         {node.name: node.fault or "" for node in faulty},
-        _scores(session, cluster),
+        measured_scores(session, cluster),
         cluster.paused,
         {
             key: {row.gpu_type: row.out_of_memory_at for row in rows}
@@ -114,32 +95,6 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
 
 def _tenants_of(session: Session, job_ids: Any) -> Collection[str]:
     return session.exec(select(Job.tenant_id).where(col(Job.id).in_(job_ids)).distinct()).all()
-
-
-def _scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
-    """Return what attempts said of GPUs, the oldest attempts first, and is not forgotten."""
-    now = cluster_seconds(cluster, moment_of(session))
-    found = session.exec(
-        select(Node.name, GpuScore)
-        .join(Node, col(Node.id) == col(GpuScore.node_id))
-        .where(
-            Node.cluster_id == cluster.id,
-            GpuScore.updated_seconds >= now - FORGOTTEN_SECONDS,
-        )
-        .order_by(col(GpuScore.attempt_id), col(Node.position), col(GpuScore.gpu_index))
-    )
-    return [
-        MeasuredScore(
-            name,
-            row.gpu_index,
-            row.attempt_id,
-            row.tenant_id,
-            model_key(row.tenant_id, row.application),
-            row.ratio,
-            weight_of(row.count, now - row.updated_seconds),
-        )
-        for name, row in found
-    ]
 
 
 def live_attempt(attempts: Sequence[AttemptRow]) -> AttemptRow | None:

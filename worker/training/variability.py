@@ -8,15 +8,13 @@ median's, 1.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from types import MappingProxyType
 
+from backend.attempts.comparisons import MeasuredScore, by_attempt
 from maat.scheduling.application_classes import Utilisation, classify
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.evidence import Comparison, bounded_ratio, compared
-from worker.training.tables import MeasuredScore
+from maat.scheduling.evidence import Comparison, compared, relative_scores
 
 ALL = "all"
 """The class of jobs of which no utilisation is known; it comes after A, B and C."""
@@ -48,35 +46,11 @@ def scores_of(
     found: dict[str, tuple[float, ...]] = {}
     for name in sorted(names):
         of_class = [one for one in there if name in (ALL, classes.get(one.model, ALL))]
-        believed = {
-            gpu: known.believed for gpu, known in compared(_by_attempt(of_class, first)).items()
-        }
-        found[name] = _relative(cluster, believed)
+        found[name] = _scores(cluster, by_attempt(of_class, first))
     return found
 
 
-def _by_attempt(
-    measured: Sequence[MeasuredScore], first: Mapping[str, int]
-) -> Sequence[Comparison]:
-    """Return the comparison of each attempt, in their order; `first`: a node's first GPU."""
-    return [
-        Comparison(
-            of_attempt[0].tenant,
-            {first[one.node] + one.index: (one.ratio, one.weight) for one in of_attempt},
-        )
-        for _, rows in groupby(measured, lambda one: one.attempt)
-        if (of_attempt := list(rows))
-    ]
-
-
-def _relative(cluster: Cluster, ratios: Mapping[int, float]) -> tuple[float, ...]:
-    """Return the ratio of every GPU over the median of those of its type, shape (G,)."""
-    kind = cluster.gpu_type_of.tolist()
-    median = {
-        one: statistics.median(ratio for gpu, ratio in ratios.items() if kind[gpu] == one)
-        for one in {kind[gpu] for gpu in ratios}
-    }
-    return tuple(
-        round(bounded_ratio(ratios[gpu] / median[kind[gpu]]), _DIGITS) if gpu in ratios else 1.0
-        for gpu in range(cluster.gpu_count)
-    )
+def _scores(cluster: Cluster, comparisons: Sequence[Comparison]) -> tuple[float, ...]:
+    """Return the score of every GPU, shape (G,)."""
+    found = relative_scores(compared(comparisons), cluster.gpu_type_of.tolist())
+    return tuple(round(found.get(gpu, 1.0), _DIGITS) for gpu in range(cluster.gpu_count))

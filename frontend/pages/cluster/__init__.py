@@ -10,6 +10,7 @@ from dash import Dash
 from frontend.addresses import add_page, anything, counting
 from frontend.api import Api
 from frontend.pages.cluster import callbacks, reservations, what_if, what_if_fields
+from frontend.pages.cluster.gpu_scores import register_gpu_scores
 from frontend.pages.cluster.layout import layout
 from frontend.pages.cluster.slowdowns import register_slowdowns
 
@@ -34,4 +35,5 @@ def register(app: Dash, api: Api) -> None:
     callbacks.register(app, api)
     reservations.register(app, api)
     what_if.register(app, api)
+    register_gpu_scores(app, api)
     register_slowdowns(app, api)

@@ -9,6 +9,7 @@ from frontend.components.cards import card, page_title, scrolls, skeleton
 from frontend.components.cluster_map import cluster_map, map_search, nodes_grid
 from frontend.components.drain_dialog import drain_dialog
 from frontend.components.replay import replay_link
+from frontend.pages.cluster.gpu_scores import forget_dialog, gpu_scores_place
 from frontend.pages.cluster.reservations import remove_dialog, reservation_dialog, reservations_card
 from frontend.pages.cluster.slowdowns import slowdowns_place
 from frontend.pages.cluster.what_if_fields import what_if_card
@@ -52,6 +53,7 @@ def layout(
                         [card("Free GPUs", free), reservations_card()],
                         className="span-4 form-stack level",
                     ),
+                    gpu_scores_place(),
                     slowdowns_place(),
                     what_if_card(drain, add, **query),
                     html.Div(
@@ -64,6 +66,7 @@ def layout(
             ),
             reservation_dialog(),
             remove_dialog(),
+            forget_dialog(),
             drain_dialog("cluster"),
             dcc.Store(id="cluster-pressed"),
             dcc.Store(id="cluster-acted"),

@@ -36,6 +36,7 @@ from maat.client.calls.cluster_calls import (
     cluster_state,
     clusters,
     create_cluster,
+    gpu_scores,
     import_cluster,
     preview_round,
     quota,
@@ -45,6 +46,8 @@ from maat.client.calls.cluster_calls import (
     reservation,
     reservations,
     reserve,
+    reset_gpu_scores,
+    reset_slowdowns,
     round_,
     round_preview,
     rounds,
@@ -88,6 +91,7 @@ from maat.client.calls.job_calls import (
     log,
     log_file,
     pause_job,
+    reset_belief,
     resume_job,
     samples,
     submit_array,
@@ -203,6 +207,7 @@ from maat.client.calls.webhook_calls import (
 )
 
 __all__ = [
+    "gpu_scores",
     "PREFIX",
     "Answer",
     "AuditFilters",
@@ -327,6 +332,9 @@ __all__ = [
     "reservation",
     "reservations",
     "reserve",
+    "reset_belief",
+    "reset_gpu_scores",
+    "reset_slowdowns",
     "restore_node",
     "resume_job",
     "retry_report_delivery",

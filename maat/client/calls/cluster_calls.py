@@ -10,6 +10,7 @@ from maat.api.clusters import (
     ClusterStateOut,
     SlowdownOut,
 )
+from maat.api.evidence import GpuScoreOut
 from maat.api.fields import Page
 from maat.api.imports import ClusterImportBody, ClusterImportOut
 from maat.api.previews import RoundPreviewBody, RoundPreviewOut
@@ -189,3 +190,19 @@ def round_(cluster_id: str, number: int | str = "latest") -> Call[RoundDetailOut
 def slowdowns(cluster_id: str) -> Call[Page[SlowdownOut]]:
     """What jobs on one GPU were measured to cost each other, by their models."""
     return Call("GET", path_of("clusters", cluster_id, "slowdowns"))
+
+
+def gpu_scores(cluster_id: str) -> Call[Page[GpuScoreOut]]:
+    """How slow GPUs are believed to be, by jobs that ran on several, and who reported it."""
+    return Call("GET", path_of("clusters", cluster_id, "gpu-scores"))
+
+
+def reset_gpu_scores(cluster_id: str, *, node_id: str | None = None) -> Call[None]:
+    """Forget what jobs said of the GPUs of a cluster, or of one node, by id or name."""
+    path = path_of("clusters", cluster_id, "gpu-scores")
+    return Call("DELETE", path, given_of(node_id=node_id))
+
+
+def reset_slowdowns(cluster_id: str) -> Call[None]:
+    """Forget what jobs on one GPU were measured to cost each other."""
+    return Call("DELETE", path_of("clusters", cluster_id, "slowdowns"))

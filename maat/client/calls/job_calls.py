@@ -174,6 +174,11 @@ def belief(job_id: str) -> Call[BeliefOut]:
     return Call("GET", path_of("jobs", job_id, "belief"))
 
 
+def reset_belief(job_id: str) -> Call[None]:
+    """Forget what was measured of a job; it is measured again as it trains."""
+    return Call("DELETE", path_of("jobs", job_id, "belief"))
+
+
 def log(
     job_id: str, attempt: int, rank: int = 0, *, offset: int = 0, limit: int | None = None
 ) -> Call[LogOut]:
