@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlmodel import select
 
+from backend.database import Database
+from backend.models import AttemptRow, GpuScore, Job, Node
 from browser.conftest import wait_until
 from browser.pages import wait_in_page
 from maat.client import calls
+from maat.vocabulary import AttemptState
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -254,6 +258,54 @@ def test_faults_have_a_column_while_a_node_has_one(server: Any, page: Page) -> N
 def set_fault(server: Any, fault: str | None) -> None:
     with closing(sqlite3.connect(server.folder / "maat.db")) as database, database:
         database.execute("UPDATE nodes SET fault = ? WHERE name = 'a100-1'", (fault,))
+
+
+def test_what_jobs_said_of_gpus_is_shown_with_who_said_it_and_is_forgotten(
+    server: Any, tab: Any
+) -> None:
+    database = Database(f"sqlite:///{server.folder / 'maat.db'}")
+    with database.session_scope() as session:
+        job = session.exec(select(Job).where(Job.name == "long-1")).one()
+        node = session.exec(select(Node).where(Node.name == "t4-0")).one()
+        attempt = AttemptRow(
+            job_id=job.id,
+            cluster_id=job.cluster_id,
+            number=1,
+            round_number=1,
+            state=AttemptState.ENDED.value,
+            reports=True,
+            gpu_type="t4",
+            gpus_by_node={"t4-0": [0, 1, 2]},
+            gpu_count=3,
+            ordered_seconds=0.0,
+        )
+        session.add(attempt)
+        session.flush()
+        session.add_all(
+            GpuScore(
+                node_id=node.id,
+                gpu_index=index,
+                attempt_id=attempt.id,
+                tenant_id=job.tenant_id,
+                application=job.model,
+                count=3,
+                ratio=ratio,
+                updated_seconds=1e9,
+            )
+            for index, ratio in enumerate((1.0, 1.4, 1.0))
+        )
+    database.dispose()
+    page = tab.open(f"{server.url}/cluster?cluster={server.cluster_id}")
+    scores = page.locator("#cluster-gpu-scores")
+    row = scores.locator("tbody tr").first
+    expect(row.locator("td").nth(0)).to_have_text("t4-0, GPU 1")
+    expect(row.locator("td").nth(2)).to_have_text("1.40")
+    expect(row.locator("td").nth(5)).to_contain_text("default")
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    expect(page.get_by_text("Scores of GPUs forgotten")).to_be_visible()
+    expect(scores.locator("tbody tr")).to_have_count(0)
+    assert server.client.gpu_scores(server.cluster_id) == []
 
 
 def test_what_sharing_was_measured_to_cost_comes_while_the_page_is_open(

@@ -46,7 +46,7 @@ def gpu_scores_place() -> html.Div:
 
 
 def forget_dialog() -> dmc.Modal:
-    return question(FORGET, "Forget what jobs said of GPUs?", keeps="Keep it", does="Forget")
+    return question(FORGET, "Forget what jobs said of GPUs?", keeps="Keep them", does="Forget")
 
 
 def register_gpu_scores(app: Dash, api: Api) -> None:
