@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from maat.scheduling.fitting import LEAST_STEP_SECONDS
+from maat.scheduling.fitting import LEAST_STEP_SECONDS, Sample
 
 MOST_SLOWER = 3.0
 """A GPU is at most so much slower, or faster, than its fellows of one type.
@@ -21,6 +21,8 @@ MOST_SLOWER = 3.0
 The slowest GPU that was published takes 2.2 times as long as the median of its type (PAL's
 Lonestar 6), the slowest single measurement 3.6 times (Longhorn).
 """
+MOST_FASTER = 3.0
+"""Steps of a job count as at most so much faster than is usual of its kind: model and GPU type."""
 MOST_APART = 10.0
 """Ranks whose times differ more do not show GPUs of one type: something else was timed."""
 
@@ -237,6 +239,46 @@ def _connected(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
                     if number in waiting:
                         waiting.discard(number)
                         line.append(number)
+
+
+def bounded_samples(
+    samples: Sequence[Sample], of_kind: Sequence[Sequence[Sample]]
+) -> tuple[Sample, ...]:
+    """Return a job's samples with no step faster than its kind by more than MOST_FASTER.
+
+    `of_kind`: the samples of every job of the model on the GPU type, this one's too. What is usual
+    is the median over these jobs, the faster of two: one that is alone of its kind, or one of two,
+    is its own measure.
+    """
+    return tuple(
+        _no_faster(sample, _usual_seconds(sample.per_gpu_batch_size, of_kind) / MOST_FASTER)
+        for sample in samples
+    )
+
+
+def _no_faster(sample: Sample, least: float) -> Sample:
+    """Return the sample, or one whose step takes `least` seconds without its synchronisation."""
+    if _alone(sample) >= least:
+        return sample
+    return sample._replace(step_seconds=least + sample.sync_seconds)
+
+
+def _usual_seconds(batch: int, of_kind: Sequence[Sequence[Sample]]) -> float:
+    """Return the time of a pass over `batch` samples that is usual of a kind, s; 0 of none.
+
+    More samples take no less time than fewer, and fewer at least their part of it.
+    """
+    least = [
+        max(_alone(one) * min(batch / one.per_gpu_batch_size, 1.0) for one in of_job)
+        for of_job in of_kind
+        if of_job
+    ]
+    return statistics.median_low(least) if least else 0.0
+
+
+def _alone(sample: Sample) -> float:
+    """Return the time of a step without its synchronisation, s."""
+    return sample.step_seconds - sample.sync_seconds
 
 
 def _median(values: Sequence[tuple[float, float]]) -> float:

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from scheduling.examples import job, round_of, spec
 
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.evidence import (
     ENOUGH_REPORTS,
     HALF_LIFE_SECONDS,
     MOST_APART,
+    MOST_FASTER,
     MOST_SLOWER,
     Comparison,
     Evidence,
+    bounded_samples,
     compared,
     faults_of_ranks,
     faults_of_steps,
     model_key,
     pooled,
+    relative_scores,
     relative_times,
     weight_of,
 )
+from maat.scheduling.fitting import Sample
+from maat.scheduling.loop import plan_round
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.round_result import RoundResult
+from maat.vocabulary import Adaptivity
 
 ratio = st.floats(1 / MOST_SLOWER, MOST_SLOWER)
 weight = st.floats(0.0, 1.0)
@@ -56,6 +68,21 @@ def test_of_two_tenants_none_moves_a_ratio_beyond_what_the_other_says(
     found = pooled(evidence).ratio
     if trust > 1e-6:
         assert min(honest, 1.0) * (1 - 1e-9) <= found <= max(honest, 1.0) * (1 + 1e-9)
+
+
+@examples(max_examples=200)
+@given(
+    lies=st.lists(st.tuples(ratio, weight), max_size=8),
+    others=st.lists(st.tuples(st.sampled_from("bc"), ratio, weight), max_size=6),
+)
+def test_a_tenants_lies_move_a_belief_no_further_than_one_honest_job_could(
+    lies: list[tuple[float, float]], others: list[tuple[str, float, float]]
+) -> None:
+    evidence = [Evidence(*other) for other in others]
+    honest = [pooled([*evidence, *said("liar", one)]).believed for one in (1 / MOST_SLOWER, 3.0)]
+    without = pooled(evidence).believed
+    found = pooled([*evidence, *(Evidence("liar", *lie) for lie in lies)]).believed
+    assert min(*honest, without) * (1 - 1e-6) <= found <= max(*honest, without) * (1 + 1e-6)
 
 
 def test_many_jobs_of_a_tenant_count_as_one() -> None:
@@ -124,3 +151,84 @@ def test_a_model_is_its_tenants_own_until_it_is_shared() -> None:
     assert model_key("ten_1", "resnet") != model_key("ten_2", "resnet")
     shared = {"resnet"}
     assert model_key("ten_1", "resnet", shared) == model_key("ten_2", "resnet", shared)
+
+
+def steps(alone: float, batch: int = 32, sync: float = 0.1) -> Sample:
+    return Sample(1, 2, batch, alone + sync, sync)
+
+
+def test_a_step_counts_as_at_most_three_times_faster_than_its_kind() -> None:
+    kind = [[steps(0.3)], [steps(0.4)]]
+    fast, honest = steps(1e-6), steps(0.2)
+    assert bounded_samples([honest], [*kind, [honest]]) == (honest,)
+    (bounded,) = bounded_samples([fast], [*kind, [fast]])
+    assert bounded.step_seconds - bounded.sync_seconds == pytest.approx(0.3 / MOST_FASTER)
+
+
+def test_who_is_alone_of_its_kind_or_one_of_two_is_its_own_measure() -> None:
+    fast = steps(1e-6)
+    assert bounded_samples([fast], [[fast]]) == (fast,)
+    assert bounded_samples([fast], [[fast], [steps(0.3)]]) == (fast,)
+
+
+def test_other_batches_say_what_a_step_takes_at_least() -> None:
+    """More samples take no less time than fewer, and fewer at least their part of it."""
+    kind = [[steps(0.3, batch=32)]] * 3
+    (smaller, larger) = bounded_samples([steps(1e-6, batch=16), steps(1e-6, batch=64)], kind)
+    assert smaller.step_seconds - smaller.sync_seconds == pytest.approx(0.15 / MOST_FASTER)
+    assert larger.step_seconds - larger.sync_seconds == pytest.approx(0.3 / MOST_FASTER)
+
+
+GPUS, TEAMS = 8, ("b", "c")
+reports_of_liar = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, GPUS - 1), min_size=2, max_size=4, unique=True),
+        st.lists(st.floats(0.0, allow_infinity=True), min_size=4, max_size=4),
+        st.integers(1, 100),
+    ),
+    max_size=12,
+)
+
+
+def placed_beside(lies: list[tuple[list[int], list[float], int]]) -> RoundResult:
+    """The round of two honest tenants and a third one that reported this of GPUs.
+
+    Each tenant has a job of two GPUs; those of the honest have compared all GPUs, one of which is
+    slow.
+    """
+    honest = {gpu: (1.5 if gpu == 5 else 1.0, 1.0) for gpu in range(GPUS)}
+    comparisons = [Comparison(team, honest) for team in TEAMS]
+    for gpus, times, reports in lies:
+        compute = times[: len(gpus)]
+        if not list(faults_of_ranks(compute)):
+            weighed = [(ratio, weight_of(reports, 0.0)) for ratio in relative_times(compute)]
+            comparisons.append(Comparison("liar", dict(zip(gpus, weighed, strict=True))))
+    scores = relative_scores(compared(comparisons), [0] * GPUS)
+    cluster = replace(
+        Cluster.parse("t4=2x4"), scores={"A": tuple(scores[gpu] for gpu in range(GPUS))}
+    )
+    jobs = [
+        job(
+            spec(
+                f"{team}-{number}",
+                tenant=team,
+                variability_class="A",
+                gpu_count=2,
+                batch_size=64,
+                adaptivity=Adaptivity.RIGID,
+            )
+        )
+        for number, team in enumerate((*TEAMS, "liar", TEAMS[0]))
+    ]
+    return plan_round(round_of(cluster, *jobs), POLICIES.build("fifo"), PLACERS.build("pal"))
+
+
+@examples(max_examples=60, deadline=None)
+@given(lies=reports_of_liar)
+def test_no_reports_of_one_of_three_tenants_move_what_the_others_get(
+    lies: list[tuple[list[int], list[float], int]],
+) -> None:
+    """Where two tenants agree on all GPUs, even an honest third job could move nothing."""
+    without, beside = placed_beside([]), placed_beside(lies)
+    assert not beside.placement.unplaced
+    assert beside.placement.placement.by_job == without.placement.placement.by_job

@@ -19,7 +19,8 @@ from backend.models import AttemptRow, JobFit
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.evidence import model_key
+from maat.scheduling.evidence import bounded_samples, model_key
+from maat.scheduling.fitting import Sample
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import JobId, JobSpec
 from worker.training.beliefs import belief_of, believed_samples, fit_again
@@ -27,6 +28,8 @@ from worker.training.tables import TrainingTables
 from worker.training.variability import ALL, classes_of, scores_of
 from worker.writes import Write
 
+Samples = Mapping[str, tuple[Sample, ...]]
+_MOST_OF_KIND = 20  # jobs by which what is usual of a model is known
 _FITS: sa.Table = JobFit.__table__  # type: ignore[attr-defined]
 
 
@@ -37,10 +40,13 @@ class Knowledge:
         self._bare = self._cluster = cluster
         self._beliefs: dict[JobId, Belief] = {}
         self._writes: list[Write] = []
+        self._models: Mapping[JobId, str] = {}
+        self._of_kind: dict[str, list[Samples]] = {}
 
     def go_on(self, tables: TrainingTables, models: Mapping[JobId, str]) -> None:
         """Take up the tables of the next step; `models`: by job, the key of its model."""
         self._tables, self._beliefs = tables, {}
+        self._models, self._of_kind = models, {}
         self._classes = classes_of(
             {
                 models[job_id]: command.utilisation
@@ -94,7 +100,10 @@ class Knowledge:
         return {one.gpu_type: one.penalty for one in found if one.penalty > 1}
 
     def _belief(self, job_id: JobId, now: float) -> Belief:
-        samples = believed_samples(self._tables.samples.get(job_id, ()))
+        samples = {
+            kind: bounded_samples(measured, self._kind(self._models.get(job_id), kind))
+            for kind, measured in believed_samples(self._tables.samples.get(job_id, ())).items()
+        }
         known = self._tables.fits.get(job_id, {})
         fresh = fit_again(job_id, samples, known, now=now)
         for kind, fit in fresh.items():
@@ -104,3 +113,13 @@ class Knowledge:
         tables = self._tables
         gradient, attempts = tables.gradients.get(job_id), tables.attempts.get(job_id, ())
         return belief_of(samples, {**known, **fresh}, gradient, attempts)
+
+    def _kind(self, model: str | None, gpu_type: str) -> Sequence[Sequence[Sample]]:
+        """Return what the latest jobs of a model measured on a GPU type."""
+        if model is None:
+            return ()
+        if model not in self._of_kind:
+            jobs = sorted(job_id for job_id, its in self._models.items() if its == model)
+            found = (believed_samples(self._tables.samples.get(one, ())) for one in jobs)
+            self._of_kind[model] = [one for one in found if one][-_MOST_OF_KIND:]
+        return [one.get(gpu_type, ()) for one in self._of_kind[model]]
