@@ -111,13 +111,12 @@ def layout(**_query: object) -> html.Div:
 
 
 def _form() -> html.Div:
-    kind = dmc.SegmentedControl(
+    kind = dmc.Select(
         id="measurements-kind",
+        label="What was measured",
         data=[{"value": value, "label": label} for value, label in KINDS.items()],
         value="variability",
-        fullWidth=True,
-        size="xs",
-        transitionDuration=0,
+        allowDeselect=False,
     )
     name = dmc.TextInput(
         id="measurements-name", label="Name", placeholder="by which simulations name them", value=""
@@ -134,11 +133,10 @@ def _form() -> html.Div:
         dmc.TextInput(id=f"measurements-{field}", label=label, placeholder=example, value="")
         for field, label, example in PROVENANCE
     ]
-    label = html.Label("What was measured", className="mantine-InputWrapper-label")
     return html.Div(
         [
             html.Div(id="measurements-problem"),
-            html.Div([label, kind]),
+            kind,
             name,
             box,
             html.Div(ACCEPTED["variability"], id="measurements-accepted", className="hint"),

@@ -28,6 +28,7 @@ from maat.figures.base import empty_figure
 HEIGHT = 420
 NOT_DRAWN = ("trace",)
 _PART = " on "
+_ALL_TYPES = "all GPU types"
 
 
 def drawn_fields() -> list[Component]:
@@ -117,9 +118,11 @@ async def offer_parts(api: Api, *, chosen: str | None) -> Changes:
 
 
 def parts_of(measurement: MeasurementOut) -> Sequence[str]:
-    """Return `resnet on v100` and so on; of interference the GPU types."""
+    """Return `resnet on v100` and so on; of interference the GPU types, of locality one part."""
     covers = measurement["covers"]
-    if measurement["kind"] in ("interference", "locality"):
+    if measurement["kind"] == "locality":
+        return [_ALL_TYPES]
+    if measurement["kind"] == "interference":
         return list(covers)
     return [f"{name}{_PART}{kind}" for kind, names in covers.items() for name in names]
 
@@ -135,7 +138,8 @@ async def draw(api: Api, *, chosen: str | None, part: str | None, scheme: str | 
     model, _, gpu_type = part.rpartition(_PART)
     try:
         async with api.visitor() as maat:
-            call = calls.measurement_figures(chosen, model=model or None, gpu_type=gpu_type)
+            of_type = None if gpu_type == _ALL_TYPES else gpu_type
+            call = calls.measurement_figures(chosen, model=model or None, gpu_type=of_type)
             found = await maat.send(call)
     except Failure as error:
         failed = failed_figure(scheme, height=HEIGHT)(error)

@@ -30,7 +30,7 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
     page = inside.follow(f"{laboratory.url}/measurements")
     expect(page.locator("#measurements-list")).to_contain_text("No measurements yet")
     page.fill("#measurements-name", "our pairs")
-    page.get_by_text("Interference", exact=True).click()
+    choose(page, "#measurements-kind", "Interference")
     page.click("#measurements-button")
     expect(page.locator("#measurements-csv-error")).to_contain_text("Choose the files first.")
     give_table(page, "bert,cifar10,1,0.5\n")
@@ -71,6 +71,26 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
     page.click("#measurements-yes")
     expect(page.locator("#measurements-list")).to_contain_text("No measurements yet")
     assert [error for error in inside.witness.errors if "422" not in error] == []
+
+
+def test_steps_across_nodes_are_uploaded_and_drawn_by_model_and_type(
+    laboratory: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{laboratory.url}/measurements")
+    page.fill("#measurements-name", "our network")
+    choose(page, "#measurements-kind", "Steps across nodes")
+    expect(page.locator("#measurements-accepted")).to_contain_text("maat measure locality")
+    columns = "model,gpu_type,gpu_count,per_gpu_batch_size,node_count,within_seconds,across_seconds"
+    rows = "bert,t4,4,12,2,0.1,0.2,30\nncf,a100,4,64,2,0.1,0.11,30\n"
+    give_file(page, f"{columns},steps\n{rows}".encode())
+    page.click("#measurements-button")
+    expect(page.locator("#measurements-list")).to_contain_text("a100, t4: 2 models")
+    expect(page.locator("#measurements-part")).to_have_value("all GPU types")
+    chart = page.locator("#measurements-chart")
+    expect(chart.locator(".legendtext")).to_have_text(["a100", "t4"])
+    expect(chart.locator(".xtick")).to_have_text(["bert", "ncf"])
+    (made,) = laboratory.client.measurements(kind="locality")
+    laboratory.client.delete_measurement(made["id"])
 
 
 def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
@@ -136,11 +156,14 @@ def test_uploaded_profiles_are_listed_with_their_provenance_and_drawn(
 
 
 def give_table(page: Page, rows: str) -> None:
-    content = f"victim,partner,gpu_count,slowdown\n{rows}".encode()
+    give_file(page, f"victim,partner,gpu_count,slowdown\n{rows}".encode())
+
+
+def give_file(page: Page, content: bytes) -> None:
     page.set_input_files(
         "#measurements-upload input",
-        {"name": "pairs.csv", "mimeType": "text/csv", "buffer": content},
+        {"name": "table.csv", "mimeType": "text/csv", "buffer": content},
     )
     expect(page.locator("#measurements-file")).to_contain_text(
-        f"pairs.csv ({content.count(10)} lines)"
+        f"table.csv ({content.count(10)} lines)"
     )
