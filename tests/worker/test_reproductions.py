@@ -41,6 +41,11 @@ def play(database: Database, settings: Settings, key: str) -> Any:
     return state
 
 
+def operation_of(database: Database, found: str) -> Operation:
+    with database.session_scope(writes=False) as session:
+        return session.get_one(Operation, session.get_one(Reproduction, found).operation_id)
+
+
 def test_an_item_shows_what_the_library_finds_and_ends_with_its_last_run(
     database: Database, settings: Settings
 ) -> None:
@@ -49,6 +54,7 @@ def test_an_item_shows_what_the_library_finds_and_ends_with_its_last_run(
     reproductions.reproduce(database, settings, found)
     opened = shown(database, found)
     assert (opened["state"], opened["done"], opened["total"]) == ("running", 0, 5)
+    assert operation_of(database, found).message == "Items: 0 of 1. Runs: 0 of 5."
     keys = runs.next_runs(database, at_once=AT_ONCE)
     assert len(keys) == 5
     for done, key in enumerate(keys, start=1):
@@ -236,10 +242,9 @@ def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
     assert failed is not None
     assert told in failed
     assert "secret" not in failed
-    with database.session_scope(writes=False) as session:
-        operation = session.get_one(Operation, session.get_one(Reproduction, found).operation_id)
-        assert operation.error is not None
-        assert "fig-1" in operation.error["detail"]
+    problem = operation_of(database, found).error
+    assert problem is not None
+    assert "fig-1" in problem["detail"]
     again = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, again)
     assert runs.next_runs(database, at_once=AT_ONCE) == [keys[0]], "the others are kept"

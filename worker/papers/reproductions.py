@@ -32,7 +32,6 @@ from maat.laboratory.results import Kept
 from maat.scheduling.errors import MaatError
 from worker.operations import (
     OPERATIONS,
-    count_of,
     finish,
     is_cancel_requested,
     join,
@@ -207,7 +206,9 @@ def _settle(database: Database, reproduction: Reproduction) -> None:
         operation.state, operation.heartbeat_at = OperationState.RUNNING, utc_now()
         operation.done = float(len(ended) + runs.done)
         operation.total = float(len(items) + runs.total)
-        operation.message = _message(items, runs)
+        operation.message = (
+            f"Items: {len(ended)} of {len(items)}. Runs: {runs.done} of {runs.total}."
+        )
         session.add(operation)
         session.flush()
         if operation.cancel_requested:
@@ -227,11 +228,6 @@ def _end(
     error: dict[str, Any] | None = None,
 ) -> None:
     finish(session, operation.id, state, message=operation.message, error=error)
-
-
-def _message(items: list[ReproducedItem], runs: Progress) -> str:
-    counted = count_of("Items", [item.state for item in items])
-    return f"{counted} Runs: {runs.done} of {runs.total}."
 
 
 def _problem(operation: Operation, failed: list[ReproducedItem]) -> dict[str, Any]:
