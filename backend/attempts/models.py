@@ -227,6 +227,13 @@ class SharingSample(SQLModel, table=True):
     """
 
     __tablename__ = "sharing_samples"
+    __table_args__ = (
+        CheckConstraint(
+            "count >= 0 AND weight >= 0 AND weight <= 101 AND ratio >= 0.4 AND ratio <= 1001 "
+            "AND ratio_m2 > -1 AND ratio_m2 < 1e12",
+            name="slowdown_is_ratio",
+        ),
+    )
 
     cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
     victim: str = Field(primary_key=True, max_length=200)

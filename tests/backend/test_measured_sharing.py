@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from reporting_agent import Agent, steps
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
 from backend.attempts.resources import show_slowdown
@@ -183,3 +186,13 @@ def test_the_table_of_a_cluster_names_both_models_and_hides_those_of_others(
         sample, cluster = session.exec(select(SharingSample)).one(), get_cluster(session, "here")
         shown = show_slowdown(sample, cluster, {"script"})
     assert (shown["victim"], shown["partner"]) == ("script", OTHER_MODEL)
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0])
+def test_no_slowdown_is_stored_that_is_no_number(agent: Agent, bad: float) -> None:
+    report(agent, 1, 0.1)
+    neighbour(agent)
+    report(agent, 2, 0.15)
+    with pytest.raises(IntegrityError), agent.database.session_scope() as session:
+        session.execute(sa.update(SharingSample).values(ratio=bad))
