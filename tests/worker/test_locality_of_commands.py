@@ -11,11 +11,12 @@ from training_samples import TrainingCluster
 from backend.attempts.beliefs import show_belief
 from backend.attempts.locality import NEWEST_JOBS, weighed_penalty
 from backend.ids import new_id
+from backend.models import AttemptRow, GpuScore, Job, JobCommand, Node, StepSample, Tenant
 from backend.models import Cluster as ClusterRow
-from backend.models import GpuScore, Job, JobCommand, Node, StepSample, Tenant
 from maat.api.beliefs import PenaltyOut
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.locality import LEAST_STEPS
+from maat.vocabulary import AttemptState, JobState, Outcome
 from worker.training.knowledge import Knowledge
 from worker.training.tables import read_tables
 
@@ -182,18 +183,48 @@ def test_the_penalty_explains_a_job_that_holds_gpus_if_its_placer_weighs_it(
     assert (None if found is None else (found.penalty, found.origin)) == penalty
 
 
+def ended_attempt(job: Job) -> AttemptRow:
+    return AttemptRow(
+        job_id=job.id,
+        cluster_id=job.cluster_id,
+        number=1,
+        round_number=1,
+        state=AttemptState.ENDED.value,
+        outcome=Outcome.SUCCEEDED.value,
+        reports=True,
+        gpu_type="t4",
+        gpus_by_node={"t4-0": [0, 1]},
+        gpu_count=2,
+        ordered_seconds=0.0,
+        ended_seconds=1.0,
+    )
+
+
 @pytest.mark.parametrize(("across", "node_count"), [(None, 2), (0.15, 2), (0.25, 1)])
 def test_a_round_under_pal_goes_by_what_was_measured(
     cluster: TrainingCluster, across: float | None, node_count: int
 ) -> None:
     """One GPU of each t4 node is twice as fast as the others: apart pays below a penalty of 2."""
+    compared = submit(cluster)
+    cluster.change(compared, finished_seconds=1.0, state=JobState.SUCCEEDED.value)
     with cluster.database.session_scope() as session:
         session.get_one(ClusterRow, cluster.cluster_id).placer = "pal"
+        session.add(attempt := ended_attempt(session.get_one(Job, compared)))
+        session.flush()
         for node in session.exec(select(Node).where(Node.cluster_id == cluster.cluster_id)):
             for gpu in range(node.gpu_count if node.gpu_type == "t4" else 0):
-                ratio = 1.0 if gpu == 0 else 2.0
-                key = {"node_id": node.id, "gpu_index": gpu, "application": "script"}
-                session.add(GpuScore(**key, count=10, ratio=ratio, updated_seconds=0.0))
+                session.add(
+                    GpuScore(
+                        node_id=node.id,
+                        gpu_index=gpu,
+                        attempt_id=attempt.id,
+                        tenant_id=session.get_one(Job, compared).tenant_id,
+                        application="script",
+                        count=10,
+                        ratio=1.0 if gpu == 0 else 2.0,
+                        updated_seconds=0.0,
+                    )
+                )
     job_id = submit(cluster)
     cluster.change(job_id, gpu_types=["t4"])
     measure(cluster, job_id, [(1, 0.1), *([] if across is None else [(2, across)])])
