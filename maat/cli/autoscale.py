@@ -12,9 +12,12 @@ import typer
 
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
-from maat.cli.output import print_json, print_table, say
+from maat.cli.output import print_json, print_table, say, write_table
+from maat.cli.plot_options import PlotFile, check_plot, figure_option, write_plot
 from maat.laboratory.rented import Rented
 from maat.library.autoscaling import RENTED_NODES, Autoscaled, autoscale
+from maat.library.experiment_plots import AutoscaledPlots
+from maat.library.files import check_writable
 from maat.library.numbers import whole_number_reader
 from maat.vocabulary import MAX_GPUS
 
@@ -59,6 +62,7 @@ TraceOption = Annotated[
 PolicyOption = Annotated[
     str, typer.Option("--policy", help="What shares out the rented nodes among its jobs.")
 ]
+CsvFile = Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
 
@@ -74,6 +78,9 @@ def autoscale_command(
     fixed_nodes: Fixed = None,
     trace: TraceOption = None,
     policy: PolicyOption = "pollux",
+    plot_path: PlotFile = None,
+    figure: Annotated[str | None, figure_option(AutoscaledPlots)] = None,
+    csv_path: CsvFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model, or a workload, on rented nodes under two autoscalers; compare cost, time.
@@ -81,6 +88,10 @@ def autoscale_command(
     One chooses the number of nodes by goodput, the other by throughput (Pollux section 5.4.1).
     Beside them stands what fixed numbers of nodes cost.
     """
+    inputs = [path for path in (profiles, trace) if path is not None]
+    check_plot(plot_path, figure, AutoscaledPlots, inputs=inputs)
+    if csv_path is not None:
+        check_writable(csv_path, field="csv", inputs=inputs)
     found = autoscale(
         "imagenet" if model is None and trace is None else model,
         trace=trace,
@@ -95,6 +106,9 @@ def autoscale_command(
         policy=policy,
         progress=not as_json,
     )
+    write_plot(plot_path, figure, found.plot)
+    if csv_path is not None:
+        write_table(csv_path, found.runs)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -12,8 +12,11 @@ import typer
 
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
-from maat.cli.output import print_json, print_table, say
+from maat.cli.output import print_json, print_table, say, write_table
+from maat.cli.plot_options import PlotFile, check_plot, figure_option, write_plot
 from maat.laboratory.tuning import SCORES
+from maat.library.experiment_plots import TunedPlots
+from maat.library.files import check_writable
 from maat.library.tuning import SEARCH_CLUSTER, Tuned, tune
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.generators import MAX_SEED
@@ -55,6 +58,7 @@ WorkScale = Annotated[
 Seed = Annotated[
     int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of all random choices.")
 ]
+CsvFile = Annotated[Path | None, typer.Option("--csv", help="Write one line per trial.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
 
@@ -70,6 +74,9 @@ def tune_command(
     work_scale: WorkScale = 1.0,
     policy: Policy = "pollux",
     seed: Seed = 0,
+    plot_path: PlotFile = None,
+    figure: Annotated[str | None, figure_option(TunedPlots)] = None,
+    csv_path: CsvFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Search hyper-parameters of one model on elastic and on static GPUs.
@@ -77,6 +84,10 @@ def tune_command(
     Every completion starts the next trial (Pollux section 5.4.2). The scores are a declared
     formula; the times are simulated.
     """
+    inputs = [] if profiles is None else [profiles]
+    check_plot(plot_path, figure, TunedPlots, inputs=inputs)
+    if csv_path is not None:
+        check_writable(csv_path, field="csv", inputs=inputs)
     found = tune(
         model,
         cluster=cluster,
@@ -91,6 +102,9 @@ def tune_command(
         seed=seed,
         progress=not as_json,
     )
+    write_plot(plot_path, figure, found.plot)
+    if csv_path is not None:
+        write_table(csv_path, found.trials)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from maat.library.plots import drawn_by, figure_module
+from maat.library.plots import Plots, drawn_by, figure_module
 from maat.library.tables import Table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class TunedTables(Protocol):
     def trials(self) -> Table: ...
 
 
-class AutoscaledPlots:
+class AutoscaledPlots(Plots):
     """The figures of auto-scaling; each is a plotly figure, which a notebook shows.
 
     The autoscalers have a line over time; fixed numbers of nodes have none.
@@ -88,7 +88,7 @@ class AutoscaledPlots:
         return found
 
 
-class TunedPlots:
+class TunedPlots(Plots):
     """The figures of a search; each is a plotly figure, which a notebook shows.
 
     >>> import maat

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,6 +160,20 @@ def test_the_command_prints_what_the_library_finds(scaled: maat.Autoscaled) -> N
     table = CliRunner().invoke(app, command).output
     assert "by goodput" in table
     assert "4 nodes" in table
+
+
+def test_the_command_draws_and_writes_what_the_library_has(
+    scaled: maat.Autoscaled, tmp_path: Path
+) -> None:
+    command = ["autoscale", "--model", "cifar10", "--cluster", NODES, "--fixed-nodes", "1,4"]
+    drawn, table = tmp_path / "cost.html", tmp_path / "runs.csv"
+    written = ["--plot", str(drawn), "--figure", "cost_against_time", "--csv", str(table)]
+    assert CliRunner().invoke(app, [*command, *written]).exit_code == 0
+    assert "Completion time (hours)" in drawn.read_text(encoding="utf-8")
+    assert len(table.read_text(encoding="utf-8").splitlines()) == 1 + len(scaled.runs)
+    refused = CliRunner().invoke(app, [*command, "--plot", str(drawn), "--figure", "jct_cdf"])
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.field == "figure"
 
 
 def test_the_command_refuses_sizes_that_are_no_numbers() -> None:
