@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -32,12 +29,12 @@ from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
 from benchmarks.service.real_server import free_port
+from browser.processes import ROOT, forked
 from maat.client import ApiError, Client, Unreachable
 
 START_SECONDS = 120.0  # of patience: only a test that fails waits as long
 PATIENCE_MILLISECONDS = 60_000
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
-ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 ColorScheme = Literal["light", "dark"]
@@ -101,29 +98,6 @@ class Server:
 
 
 @contextmanager
-def running(arguments: list[str], environment: dict[str, str], log: Path) -> Iterator[int]:
-    """A process in its own group, by its id; ended with all its children."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            cwd=ROOT,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            yield process.pid
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
-@contextmanager
 def serving(
     folder: Path,
     *,
@@ -161,7 +135,7 @@ def serving(
         "2",
     ]
     with (
-        running(arguments, environment, folder / "api.log") as process,
+        forked(arguments, environment, folder / "api.log") as process,
         Client(f"http://127.0.0.1:{port}") as client,
     ):
         server = Server(client.url, client, folder, environment, process)
@@ -194,7 +168,7 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "long-2",
         ):  # so that a slow machine does not find the cluster empty in the last tests
             server.client.submit_job({"name": name, "model": "imagenet", "work_scale": 1000.0})
-        with running(
+        with forked(
             worker_of("rounds", "-B", "-s", str(folder / "beat")),
             server.environment,
             folder / "worker.log",
@@ -210,7 +184,7 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def laboratory(server: Server) -> Iterator[Server]:
     """The same service, with a worker that plays simulations and sweeps, and that forecasts."""
     queues = "simulations,forecasts"
-    with running(worker_of(queues), server.environment, server.folder / "simulations.log"):
+    with forked(worker_of(queues), server.environment, server.folder / "simulations.log"):
         yield server
 
 

@@ -15,8 +15,9 @@ from playwright.sync_api import expect
 
 from benchmarks.service.real_server import free_port
 from browser.barriers import every_barrier
-from browser.conftest import running, wait_until
+from browser.conftest import wait_until
 from browser.pages import error_beside, wait_in_page
+from browser.processes import running
 from maat.client import Client
 
 pytestmark = pytest.mark.needs_chromium

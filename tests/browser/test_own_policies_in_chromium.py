@@ -12,8 +12,9 @@ import pytest
 from own_policies.installing import environment_with, installed, uninstall
 from playwright.sync_api import Browser, expect
 
-from browser.conftest import Server, running, serving, wait_until, worker_of
+from browser.conftest import Server, serving, wait_until, worker_of
 from browser.laboratory import TRACE
+from browser.processes import forked
 from maat.client import ApiError
 
 pytestmark = pytest.mark.needs_chromium
@@ -58,7 +59,7 @@ def fair(world: World) -> Iterator[Server]:
         server = world.services.enter_context(serving(data, demo=False, more=world.settings))
         queues = worker_of("rounds,simulations,forecasts", "-B", "-s", str(data / "beat"))
         log = data / "worker.log"
-        world.services.enter_context(running(queues, server.environment, log))
+        world.services.enter_context(forked(queues, server.environment, log))
         yield server
 
 
@@ -153,7 +154,7 @@ def test_a_cluster_whose_policy_was_uninstalled_says_so_and_keeps_what_runs(
         assert "install again what it came from, or choose another policy" in note
         before = server.client.rounds(cluster["id"])["items"][0]["number"]
         worker = worker_of("rounds", "-B", "-s", str(data / "beat-again"))
-        with running(worker, server.environment, data / "worker-again.log"):
+        with forked(worker, server.environment, data / "worker-again.log"):
 
             def latest() -> Any:
                 return server.client.rounds(cluster["id"])["items"][0]

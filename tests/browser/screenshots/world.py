@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from browser.conftest import Server, running, serving, wait_until, worker_of
+from browser.conftest import Server, serving, wait_until, worker_of
+from browser.processes import forked
 from maat.client import Client, calls
 
 FINAL = ("succeeded", "failed", "cancelled")
@@ -60,16 +61,16 @@ def made_world(folder: Path) -> Iterator[World]:
     with (
         serving(places[0], demo=True, application=failing) as full,
         serving(places[1], demo=False) as empty,
-        running(
+        forked(
             worker_of("rounds", "-B", "-s", str(places[0] / "beat")),
             full.environment,
             places[0] / "worker.log",
         ),
-        running(worker_of("simulations"), full.environment, places[0] / "simulations.log"),
+        forked(worker_of("simulations"), full.environment, places[0] / "simulations.log"),
     ):
         ids = _ask(full)
         _await(full, ids)
-        with running(worker_of("forecasts"), full.environment, places[0] / "forecasts.log"):
+        with forked(worker_of("forecasts"), full.environment, places[0] / "forecasts.log"):
             yield World(full, empty, ids)
 
 
