@@ -5,8 +5,8 @@
     celery -A worker.app worker -Q forecasts        forecasts: one process, so one core at most
     celery -A worker.app beat                       sends the periodic tasks: run exactly one
 
-The tasks are elsewhere. There is no result backend: the database holds what a task did. A message
-may be lost or repeated; tasks allow for both.
+The tasks are elsewhere, and only a worker loads them. There is no result backend: the database
+holds what a task did. A message may be lost or repeated; tasks allow for both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import logging
 
 from celery import Celery
 from celery.platforms import set_pdeathsig
-from celery.signals import after_setup_logger, beat_embedded_init, worker_init
+from celery.signals import after_setup_logger, beat_embedded_init, celeryd_init, worker_init
 
 from backend.logs import formatter
 from backend.policies.own import admit_own_policies
@@ -23,7 +23,6 @@ from backend.queue import QUEUE_OF, ROUNDS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
 from maat.garbage import leave_out_what_is_loaded
 from worker.beat import every
-from worker.heartbeats import Heartbeat
 from worker.own_policies import run_own_policies_apart
 
 TICK_SECONDS = 1.0
@@ -37,7 +36,7 @@ EXPIRES_SECONDS = 60.0
 
 def create_app(settings: Settings) -> Celery:
     embedded = settings.celery_broker_url.startswith("filesystem")
-    app = Celery("maat", broker=settings.celery_broker_url, include=["worker.tasks"])
+    app = Celery("maat", broker=settings.celery_broker_url)
     app.conf.update(broker_configuration(settings))
     app.conf.update(
         task_default_queue=ROUNDS_QUEUE,
@@ -89,6 +88,15 @@ def _write_no_messages(logger: logging.Logger, **_: object) -> None:
         handler.setFormatter(formatter(get_settings().log_format))
 
 
+@celeryd_init.connect  # type: ignore[untyped-decorator]
+def _load_what_works(**_: object) -> None:
+    """Load the tasks and the sign of life: the beat, which names its tasks, needs neither."""
+    from worker import tasks  # noqa: F401
+    from worker.heartbeats import Heartbeat
+
+    app.steps["worker"].add(Heartbeat)
+
+
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _leave_out_what_is_loaded(**_: object) -> None:
     """The tasks are imported by now, and the pool has not forked yet."""
@@ -109,4 +117,3 @@ def _end_with_worker(**_: object) -> None:
 
 
 app = create_app(get_settings())
-app.steps["worker"].add(Heartbeat)
