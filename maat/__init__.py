@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from maat import policies
+    from maat import figures, policies
     from maat.client import Client
     from maat.library.autoscaling import Autoscaled, autoscale
     from maat.library.comparing import Comparison, compare
@@ -46,6 +46,7 @@ __all__ = [
     "WhatIf",
     "autoscale",
     "compare",
+    "figures",
     "generate",
     "policies",
     "profiles",
@@ -59,6 +60,7 @@ __all__ = [
 ]
 
 # Imported when first used: a training script, which imports maat.agent, needs none of them.
+_MODULES = ("figures", "policies")
 _WHERE = {
     "Autoscaled": "maat.library.autoscaling",
     "Client": "maat.client",
@@ -86,8 +88,8 @@ _WHERE = {
 if not TYPE_CHECKING:  # a checker knows the names above, and no others
 
     def __getattr__(name: str) -> object:
-        if name == "policies":
-            return import_module("maat.policies")
+        if name in _MODULES:
+            return import_module(f"maat.{name}")
         if name not in _WHERE:
             raise AttributeError(f"maat has no {name}. It has: {', '.join(__all__)}.")
         return getattr(import_module(_WHERE[name]), name)

@@ -68,7 +68,11 @@ def examples_of(documented: object) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", sorted({"maat", "maat.policies", "maat.library.policies", *MODULES} - ASKS_A_SERVICE)
+    "module",
+    sorted(
+        {"maat", "maat.figures", "maat.policies", "maat.library.policies", *MODULES}
+        - ASKS_A_SERVICE
+    ),
 )
 def test_the_examples_of_every_public_name_are_true(module: str) -> None:
     found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
@@ -95,6 +99,17 @@ def test_maat_lists_its_names_and_refuses_others() -> None:
         maat.simulat  # noqa: B018
     with pytest.raises(AttributeError, match=r"maat.policies has no Foo. Use one of: Own, Sia, "):
         maat.policies.Foo  # noqa: B018
+
+
+def test_every_module_of_figures_is_there_once_maat_is_imported() -> None:
+    script = "import maat; print(maat.figures.lines.lines.__name__, *dir(maat.figures))"
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.startswith("lines ")
+    assert {"areas", "bars", "distributions"} <= set(ended.stdout.split())
+    with pytest.raises(AttributeError, match=r"maat.figures has no line. It has: areas, axes, "):
+        maat.figures.line  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_what_a_training_script_imports_brings_none_of_the_library() -> None:
