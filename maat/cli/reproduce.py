@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,8 @@ def reproduce_command(
         bool,
         typer.Option(
             "--list",
-            help="List the items of the papers, or of one: possible now, or what they need.",
+            help="List the items of the papers, of one, or these of it: possible now, or what they "
+            "need.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -76,7 +78,7 @@ def reproduce_command(
     """Make tables and figures of the papers again, beside the published values."""
     found = Data(data)
     if listed:
-        _list([*PAPERS.values()] if paper is None else [paper_of(paper)], found, as_json=as_json)
+        _list(_listed(paper, items or []), found, as_json=as_json)
         return
     if paper is None:
         raise InputError(
@@ -89,7 +91,7 @@ def reproduce_command(
     size = Size.QUICK if quick else Size.WHOLE
     folder = Folder(output, known, size, replace=replace)
     with folder.writing(), Pictures() as pictures, Bar(paper, quiet=as_json) as bar:
-        made = []
+        made, written = [], list[Path]()
         for each in make(
             known,
             chosen,
@@ -100,14 +102,14 @@ def reproduce_command(
             on_progress=bar.show,
         ):
             made.append(each)
-            folder.add(each, pictures)
+            written += folder.add(each, pictures)
             if not as_json:
                 _print(each)
         if pictures.why_none is not None:
             warn([pictures.why_none])
     if as_json:
         print_json({"paper": known.name, "size": size.value, "items": [as_data(m) for m in made]})
-    else:
+    elif written:
         say(f"Written to {folder.path}")
     if any(is_failure(each, asked=bool(items)) for each in made):
         raise typer.Exit(1)
@@ -130,6 +132,17 @@ def _print(made: Reproduced) -> None:
     say("")
 
 
+def _listed(name: str | None, keys: Sequence[str]) -> Sequence[Paper]:
+    """Return the papers to list, of one with keys only those items. Raises UnknownNameError."""
+    if name is None:
+        return [*PAPERS.values()]
+    paper = paper_of(name)
+    chosen = [item_of(paper, key) for key in keys]
+    return [
+        with_changes(paper, items=tuple(each for each in paper.items if not keys or each in chosen))
+    ]
+
+
 def _list(papers: Sequence[Paper], data: Data, *, as_json: bool) -> None:
     rows = as_rows(papers, data)
     if as_json:
@@ -142,7 +155,7 @@ def _list(papers: Sequence[Paper], data: Data, *, as_json: bool) -> None:
         [
             (
                 row["paper"],
-                row["item"],
+                ", ".join((row["item"], *row["also"])),
                 row["title"],
                 row["standing"] + (", emulated" if row["emulated"] else ""),
                 _minutes(row["quick_cpu_minutes"]),
@@ -154,8 +167,9 @@ def _list(papers: Sequence[Paper], data: Data, *, as_json: bool) -> None:
     for row in rows:
         if row["because"] is not None:
             say(f"{row['paper']} {row['item']}: {row['because']}")
+    shown = {paper.name for paper in papers}
     for name, study in STUDIES.items():
-        if study not in papers:
+        if study.name not in shown:
             say(f"maat reproduce {name}: {study.title} (Maat's own; --list {name})")
 
 

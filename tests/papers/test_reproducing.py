@@ -224,6 +224,7 @@ def test_an_item_that_needs_hardware_fails_alone_when_it_is_asked_for(tmp_path: 
     code, output = called("pal", "fig-3", "--output", str(tmp_path))
     assert code == 1
     assert "Not made: The utilisations are not published" in " ".join(output.split())
+    assert "Written to" not in output
     made = Reproduced(PAPERS["pal"], item_of(PAPERS["pal"], "fig-3"), failed="needs a GPU")
     assert not is_failure(made, asked=False)
 
@@ -237,6 +238,20 @@ def test_the_list_is_of_all_papers_and_counts_what_is_possible() -> None:
     code, output = called("--list")
     assert code == 0
     assert "fig-13" in output
+
+
+def test_the_list_finds_an_item_by_any_figure_that_it_shows() -> None:
+    code, output = called("pal", "fig-7", "--list", "--json")
+    assert code == 0
+    assert [(each["item"], each["also"]) for each in json.loads(output)["items"]] == [
+        ("fig-6", list(item_of(PAPERS["pal"], "fig-6").also))
+    ]
+    code, output = called("pal", "--list")
+    assert code == 0
+    for key in (key for item in PAPERS["pal"].items for key in (item.key, *item.also)):
+        assert key in output
+    result = CliRunner().invoke(app, ["reproduce", "pal", "fig-99", "--list"])
+    assert isinstance(result.exception, UnknownNameError)
 
 
 def written(
