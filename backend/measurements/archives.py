@@ -16,6 +16,8 @@ from pathlib import PurePosixPath
 from backend.problems import FieldError, Invalid
 from maat.api.measurements import MAX_ARCHIVE_BYTES, MAX_BYTES, MAX_FILES
 from maat.compression import problem_and_remedy
+from maat.shown_text import is_shown
+from maat.vocabulary import MAX_TEXT
 
 _BLOCK = 64 * 1024
 _POINTER = "/archive"
@@ -26,8 +28,9 @@ _READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 def texts_of_archive(archive: str) -> dict[str, str]:
     """Return the files of a zip in base64: name with folders -> text.
 
-    Files that systems add of themselves are left out. Raises Invalid for what is no zip, is too
-    large once unpacked, has a name that leads out of its folder, or a file that is no text.
+    The names are such as files sent one by one may have. Files that systems add of themselves are
+    left out. Raises Invalid for what is no zip, is too large once unpacked, has a name that is none
+    or leads out of its folder, or a file that is no text.
     """
     packed = _bytes_of(archive)
     try:
@@ -64,32 +67,54 @@ def _texts(opened: zipfile.ZipFile) -> dict[str, str]:
     texts: dict[str, str] = {}
     left = MAX_BYTES
     for entry in entries:
-        _check_name(entry, texts)
+        name = _name_of(entry)
+        if name in texts:
+            raise _refused(
+                "twice", "Two files in the zip have this name.", "Pack every file once.", name
+            )
+        _check_packing(entry, name)
         read = _unpacked(opened, entry, left)
         left -= len(read)
-        texts[entry.filename] = _text_in(entry.filename, read)
+        texts[name] = _text_in(name, read)
     return texts
 
 
 def _is_measured(entry: zipfile.ZipInfo) -> bool:
-    return not entry.is_dir() and not any(
-        entry.filename.startswith(name) or entry.filename.endswith(f"/{name}")
-        for name in _NOT_MEASURED
+    name = entry.orig_filename
+    return not name.endswith("/") and not any(
+        name.startswith(other) or name.endswith(f"/{other}") for other in _NOT_MEASURED
     )
 
 
-def _check_name(entry: zipfile.ZipInfo, before: dict[str, str]) -> None:
-    name = entry.filename
-    path = PurePosixPath(name)
-    leads_out = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0]
-    if leads_out or not name.isprintable():
+def _name_of(entry: zipfile.ZipInfo) -> str:
+    """Return the name with its folders, without needless `.` and `/`. Raises Invalid.
+
+    `orig_filename` is all of it: `filename` ends before a NUL.
+    """
+    packed = entry.orig_filename
+    path = PurePosixPath(packed)
+    name = str(path)
+    if not path.parts:
+        raise _refused("path", "A file in the zip has no name.", "Give every file a name.", packed)
+    if path.is_absolute() or ".." in path.parts or "\\" in packed or ":" in path.parts[0]:
         raise _refused(
-            "path", "A name in the zip leads out of its folder.", "Pack plain names.", name
+            "path", "A name in the zip leads out of its folder.", "Pack plain names.", packed
         )
-    if name in before:
+    if len(name) > MAX_TEXT:
+        remedy = f"Use at most {MAX_TEXT} characters, folders included."
+        raise _refused("path", "A name in the zip is too long.", remedy, packed)
+    if name != name.strip() or not is_shown(name):
         raise _refused(
-            "twice", "Two files in the zip have this name.", "Pack every file once.", name
+            "path",
+            "A name in the zip holds characters that cannot be shown, or begins or ends with "
+            "white space.",
+            "Use letters, digits, spaces between them, and signs.",
+            packed,
         )
+    return name
+
+
+def _check_packing(entry: zipfile.ZipInfo, name: str) -> None:
     if entry.flag_bits & 0x1:
         raise _refused("encrypted", "A file in the zip is encrypted.", "Pack it without.", name)
     if entry.compress_type not in _READABLE:
