@@ -100,6 +100,8 @@ UNWRITTEN = {
     "importCluster": STORES_NOTHING,
     "requestSweep": HAS_ITS_OWN_ROW,
     "requestReproduction": HAS_ITS_OWN_ROW,
+    "requestAutoscaling": HAS_ITS_OWN_ROW,
+    "requestTuning": HAS_ITS_OWN_ROW,
     "previewRound": HAS_ITS_OWN_ROW,
     "askForecast": HAS_ITS_OWN_ROW,
     "cancelOperation": CHANGES_NO_ROW_OF_OTHERS,
