@@ -13,11 +13,11 @@ import typer
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say, write_table
-from maat.cli.plot_options import PlotFile, check_plot, figure_option, write_plot
+from maat.cli.output_files import check_outputs
+from maat.cli.plot_options import PlotFile, figure_option, write_plot
 from maat.laboratory.rented import Rented
 from maat.library.autoscaling import RENTED_NODES, Autoscaled, autoscale
 from maat.library.experiment_plots import AutoscaledPlots
-from maat.library.files import check_writable
 from maat.library.numbers import whole_number_reader
 from maat.vocabulary import MAX_GPUS
 
@@ -89,9 +89,7 @@ def autoscale_command(
     Beside them stands what fixed numbers of nodes cost.
     """
     inputs = [path for path in (profiles, trace) if path is not None]
-    check_plot(plot_path, figure, AutoscaledPlots, inputs=inputs)
-    if csv_path is not None:
-        check_writable(csv_path, field="csv", inputs=inputs)
+    check_outputs(AutoscaledPlots, csv=csv_path, plot=plot_path, figure=figure, inputs=inputs)
     found = autoscale(
         "imagenet" if model is None and trace is None else model,
         trace=trace,

@@ -16,11 +16,12 @@ from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import heading, print_json, print_table, say, warn, write_table
-from maat.cli.plot_options import OF_MEANS, PlotFile, check_plot, figure_option, write_plot
+from maat.cli.output_files import check_outputs
+from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
 from maat.cli.policy_options import read_contestants
 from maat.cli.round_options import Rounds, RoundsOfEach, read_rounds
 from maat.cli.run_options import RunOptions
-from maat.cli.series_files import OF_STUDY, SeriesPath, check_series_path, write_series
+from maat.cli.series_files import OF_STUDY, SeriesPath, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
 from maat.laboratory.comparison import (
     Basis,
@@ -39,7 +40,6 @@ from maat.laboratory.figures import (
 )
 from maat.laboratory.setup import GeneratedTrace
 from maat.library.comparing import Comparison, baseline_of, run_plan
-from maat.library.files import check_writable
 from maat.library.study_plots import ComparisonPlots
 from maat.simulation.notes import notes_before
 
@@ -105,11 +105,15 @@ class CompareOutput:
 
     def check(self, *, inputs: Sequence[Path]) -> None:
         """Check before the runs that what is asked for can be written. Raises InputError."""
-        if self.csv_path is not None:
-            check_writable(self.csv_path, field="csv", inputs=inputs)
-        if self.series_path is not None:
-            check_series_path(self.series_path, OF_STUDY, inputs=inputs)
-        check_plot(self.plot_path, self.figure, ComparisonPlots, inputs=inputs)
+        check_outputs(
+            ComparisonPlots,
+            csv=self.csv_path,
+            plot=self.plot_path,
+            figure=self.figure,
+            series=self.series_path,
+            series_names=OF_STUDY,
+            inputs=inputs,
+        )
 
     def write(self, compared: Comparison) -> None:
         """Draw, and write the runs and their series, if they are asked for."""

@@ -102,7 +102,7 @@ def import_trace(
 ) -> None:
     """Read Slurm's, Philly's, Helios's or any CSV's jobs as a trace, and say what was dropped."""
     if output is not None:
-        check_writable(output, field="csv", inputs=[file])
+        check_writable(output, field="output", inputs=[file])
     source = readable_twice(file, Blame(TraceError, str(file)))
     given = pairs_of(map_ or [], field="map", example="submit=SubmitTime")
     settings = ImportSettings(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maat.cli.output import write_table
-from maat.cli.plot_options import OF_MEANS, PlotFile, check_plot, figure_option, write_plot
+from maat.cli.output_files import check_outputs
+from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
-from maat.library.files import check_writable
 from maat.library.study_plots import ComparisonPlots
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def replay(
 
     wanted = read_contestants(policy, placer, set_ or [], elsewhere=True)
     window, numbers = read_window(since, until), RunOptions(seed_list=seeds).seeds()
-    if csv is not None:
-        check_writable(csv, field="csv")
-    check_plot(plot, figure, ComparisonPlots)
+    check_outputs(ComparisonPlots, csv=csv, plot=plot, figure=figure)
     with client_of(url) as maat:
 
         def say(begun: SimulationOut, runs: int) -> None:

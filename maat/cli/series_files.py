@@ -66,8 +66,13 @@ def check_series_path(path: Path, names: Iterable[str], *, inputs: Sequence[Path
             value=str(path),
             remedy="Name a new folder in one that exists, or a file that ends in .json.",
         ) from failed
-    for name in names:
-        check_writable(path / f"{name}.csv", inputs=inputs, field=FIELD)
+    for file in files_of_series(path, names)[1:]:
+        check_writable(file, inputs=inputs, field=FIELD)
+
+
+def files_of_series(path: Path, names: Iterable[str]) -> Sequence[Path]:
+    """Return what is written there: one JSON file, or a folder and its CSV files."""
+    return [path] if path.suffix == ".json" else [path, *(path / f"{name}.csv" for name in names)]
 
 
 def write_series(tables: Mapping[str, Table], path: Path) -> None:

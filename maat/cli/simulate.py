@@ -14,10 +14,11 @@ from maat.cli.figure_options import FigureNames, read_figures
 from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import heading, print_json, print_table, say, warn, write_table
-from maat.cli.plot_options import PlotFile, check_plot, figure_option, write_plot
+from maat.cli.output_files import check_outputs
+from maat.cli.plot_options import PlotFile, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
-from maat.cli.series_files import OF_RUN, check_series_path, series_of_runs, write_series
+from maat.cli.series_files import OF_RUN, series_of_runs, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import (
     FIGURES,
@@ -28,7 +29,6 @@ from maat.laboratory.figures import (
 )
 from maat.laboratory.setup import Setup
 from maat.library.fairness import fairness_of
-from maat.library.files import check_writable
 from maat.library.plots import RunPlots
 from maat.library.run import Run, run_scenario
 from maat.library.tables import Table, joined
@@ -78,11 +78,15 @@ class SimulateOutput:
 
     def check(self, *, inputs: Sequence[Path]) -> None:
         """Check before the runs that what is asked for can be written. Raises InputError."""
-        if self.csv_path is not None:
-            check_writable(self.csv_path, field="csv", inputs=inputs)
-        if self.series_path is not None:
-            check_series_path(self.series_path, OF_RUN, inputs=inputs)
-        check_plot(self.plot_path, self.figure, RunPlots, inputs=inputs)
+        check_outputs(
+            RunPlots,
+            csv=self.csv_path,
+            plot=self.plot_path,
+            figure=self.figure,
+            series=self.series_path,
+            series_names=tuple(OF_RUN),
+            inputs=inputs,
+        )
 
     def write(self, runs: Mapping[str, Run]) -> None:
         """Write and draw what is asked for, by policy. Raises MaatError if it cannot be done."""

@@ -16,17 +16,17 @@ from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import heading, print_json, print_table, say, warn, write_table
-from maat.cli.plot_options import OF_MEANS, PlotFile, check_plot, figure_option, write_plot
+from maat.cli.output_files import check_outputs
+from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
-from maat.cli.series_files import OF_STUDY, SeriesPath, check_series_path, write_series
+from maat.cli.series_files import OF_STUDY, SeriesPath, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import DEFAULT_RULE, FIGURES, POOLED_P99, UNFAIR_FRACTION
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import FailedPoint, Row, Sweep, Varied
 from maat.laboratory.sweep_runner import Origin, SweepResult
-from maat.library.files import check_writable
 from maat.library.study_plots import SweepPlots
 from maat.library.sweeping import Swept, check_policy_once, run_points
 from maat.scheduling.errors import MaatError, ParameterError
@@ -75,11 +75,15 @@ class SweepOutput:
 
     def check(self, *, inputs: Sequence[Path]) -> None:
         """Check before the runs that what is asked for can be written. Raises InputError."""
-        if self.csv_path is not None:
-            check_writable(self.csv_path, field="csv", inputs=inputs)
-        if self.series_path is not None:
-            check_series_path(self.series_path, OF_STUDY, inputs=inputs)
-        check_plot(self.plot_path, self.figure, SweepPlots, inputs=inputs)
+        check_outputs(
+            SweepPlots,
+            csv=self.csv_path,
+            plot=self.plot_path,
+            figure=self.figure,
+            series=self.series_path,
+            series_names=OF_STUDY,
+            inputs=inputs,
+        )
 
     def write(self, swept: Swept) -> None:
         """Draw, and write the points and the series of their runs, if they are asked for."""

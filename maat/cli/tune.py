@@ -13,10 +13,10 @@ import typer
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say, write_table
-from maat.cli.plot_options import PlotFile, check_plot, figure_option, write_plot
+from maat.cli.output_files import check_outputs
+from maat.cli.plot_options import PlotFile, figure_option, write_plot
 from maat.laboratory.tuning import SCORES
 from maat.library.experiment_plots import TunedPlots
-from maat.library.files import check_writable
 from maat.library.tuning import SEARCH_CLUSTER, Tuned, tune
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.generators import MAX_SEED
@@ -85,9 +85,7 @@ def tune_command(
     formula; the times are simulated.
     """
     inputs = [] if profiles is None else [profiles]
-    check_plot(plot_path, figure, TunedPlots, inputs=inputs)
-    if csv_path is not None:
-        check_writable(csv_path, field="csv", inputs=inputs)
+    check_outputs(TunedPlots, csv=csv_path, plot=plot_path, figure=figure, inputs=inputs)
     found = tune(
         model,
         cluster=cluster,

@@ -40,7 +40,7 @@ def test_a_trace_is_written_with_a_report_of_what_was_dropped(tmp_path: Path) ->
 def test_a_trace_that_cannot_be_written_or_read_is_refused_with_a_remedy(tmp_path: Path) -> None:
     given = tmp_path / "jobs.csv"
     given.write_text(CSV)
-    with pytest.raises(InputError, match="would overwrite the input"):
+    with pytest.raises(InputError, match="output: would overwrite the input"):
         run("trace", given, "--format", "csv", "-o", given)
     with pytest.raises(ParameterError, match="--map submit=SubmitTime"):
         run("trace", given, "--format", "csv", "--map", "submit")

@@ -55,6 +55,44 @@ def test_nothing_is_written_into_a_folder_that_is_read(trace: Path) -> None:
     assert not (folder / "jobs.csv").exists(), said
 
 
+@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ("--plot same.html --csv same.html", "plot: names what --csv writes (got 'same.html')"),
+        ("--csv same.json --series ./same.json", "series: names what --csv writes"),
+        ("--csv out --series out", "series: names what --csv writes"),
+        ("--series out --csv out/gpus.csv", "series: names what --csv writes"),
+        ("--plot sub/../same.html --csv same.html", "plot: names what --csv writes"),
+        ("--plot link.html --csv same.html", "plot: names what --csv writes"),
+        ("--plot within/same.html --csv same.html", "plot: names what --csv writes"),
+    ],
+)
+def test_two_outputs_to_one_file_are_refused_before_anything_runs(
+    command: str, outputs: str, said: str, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trace.parent / "results"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "link.html").symlink_to(folder / "same.html")  # which is not there yet
+    (folder / "within").symlink_to(folder)
+    before = sorted(folder.iterdir())
+    monkeypatch.chdir(folder)
+    code, words = ended(command, trace, *outputs.split())
+    assert code == 2
+    assert words.startswith(f"maat: {said}")
+    assert words.endswith("Name another file: each output needs its own.\n")
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["autoscale", "tune"])
+def test_an_experiment_does_not_write_two_outputs_to_one_file(command: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "same.html")
+    done = maat(command, "--plot", path, "--csv", path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("maat: plot: names what --csv writes")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_a_full_disk_ends_with_a_message(command: str, trace: Path) -> None:
