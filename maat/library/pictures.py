@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 from collections.abc import Coroutine, Mapping, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 WIDTH, HEIGHT, PNG_SCALE = 900, 540, 2
+END_SECONDS = 10.0
 DRAW_SECONDS = 120.0  # of one picture, the start of the browser included
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 INSTALL_CHROME = "Install Chrome or Chromium, or name it in BROWSER_PATH"
@@ -148,13 +150,18 @@ class _Browser:
             import kaleido
         except ModuleNotFoundError as missing:
             raise NoPictures("kaleido is missing", INSTALL_PLOT) from missing
+        logging.getLogger("choreographer").setLevel(logging.ERROR)  # NoPictures says its warnings
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
         async def opened() -> kaleido.Kaleido:
             made = kaleido.Kaleido(path=path, mathjax=False)  # which it would fetch
-            await made.open()
+            try:
+                await made.open()
+            except BaseException:
+                await made.close()
+                raise
             return made
 
         try:
@@ -178,6 +185,8 @@ class _Browser:
         self._end()
 
     def _end(self) -> None:
+        """End the loop, and first what still runs in it: kaleido leaves its watchdog behind."""
+        asyncio.run_coroutine_threadsafe(_others_ended(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -190,6 +199,15 @@ class _Browser:
             asked.cancel()
             words = str(failed.args[0]) if failed.args else type(failed).__name__
             raise NoPictures(f"the browser failed ({words.rstrip('.')})") from failed
+
+
+async def _others_ended() -> None:
+    """Cancel all other tasks of this loop, and wait until they have ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=END_SECONDS)
 
 
 def _browser_path() -> str:

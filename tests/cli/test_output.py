@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.running import maat
+from cli.running import maat, maat_process, only_line
 from small_disk import SmallDisk
 
 from maat.cli.output import write_table
@@ -91,6 +91,17 @@ def test_an_experiment_does_not_write_two_outputs_to_one_file(command: str, tmp_
     assert done.returncode == 2
     assert done.stderr.startswith("maat: plot: names what --csv writes")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs_chromium
+@pytest.mark.parametrize("browser", ["/bin/false", "/bin/cat"])
+def test_all_that_is_said_of_a_browser_that_ends_is_the_error(
+    browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER_PATH", browser)
+    done = maat_process("tune", "--plot", str(tmp_path / "scores.svg"))
+    said = only_line(done.returncode, done.stdout, done.stderr)
+    assert said.startswith("plot: cannot be drawn: the browser failed")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
