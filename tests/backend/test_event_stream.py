@@ -6,7 +6,6 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -138,25 +137,11 @@ def test_a_position_that_is_none_is_not_read(bad: str) -> None:
 # ---- a real server: streams do not end in a test client
 
 
-@pytest.fixture
-def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[Server]:
-    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, demo=True))
-    with serving(
-        "backend.app:create_app",
-        database_url,
-        tmp_path,
-        event_poll_seconds=0.05,
-        event_heartbeat_seconds=0.2,
-        event_recheck_seconds=0.1,
-    ) as started:
-        yield started
-
-
 @pytest.fixture(scope="module")
 def lasting(
     module_database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Database]]:
-    """A server that no test stops, and its database."""
+    """A server, which the last test stops, and its database."""
     folder = tmp_path_factory.mktemp("lasting")
     database = Database(module_database_url)
     ensure_defaults(database, Settings(_env_file=None, data_dir=folder, demo=True))
@@ -170,34 +155,6 @@ def lasting(
     ) as started:
         yield started, database
     database.dispose()
-
-
-def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_server(
-    server: Server,
-) -> None:
-    url, process = server.url, server.process
-    for made_up in (
-        "r1.j1.o999999999999999",
-        "r999999.j1.o1",
-        "nonsense",
-    ):  # a browser would come back with the same id for ever
-        assert _is_told_to_read_anew_and_goes_on(url, made_up)
-    with httpx.stream("GET", f"{url}/api/v1/events", timeout=PATIENCE_SECONDS) as stream:
-        assert stream.headers["content-type"].startswith("text/event-stream")
-        lines = stream.iter_lines()
-        assert _until(lines, "event: ") == "event: ready"
-        assert _until(lines, ":").startswith(":")
-        job = httpx.post(
-            f"{url}/api/v1/jobs", json={"name": "train", "model": "bert"}, timeout=PATIENCE_SECONDS
-        ).json()
-        assert _until(lines, "event: ") == "event: jobs"
-        data = json.loads(_until(lines, "data: ").removeprefix("data: "))
-        assert (data["job_id"], data["state"]) == (job["id"], "submitted")
-        position = _until(lines, "id: ").removeprefix("id: ")
-        process.send_signal(signal.SIGTERM)
-        list(lines)
-    process.wait(timeout=PATIENCE_SECONDS)
-    assert Position.parse(position) is not None
 
 
 def _is_told_to_read_anew_and_goes_on(url: str, last_event_id: str) -> bool:
@@ -334,3 +291,31 @@ def test_a_stream_that_comes_back_to_a_hub_that_is_ahead_is_told_what_it_missed(
             assert _until(missed, "event: ") == "event: ready"
             assert _until(missed, "event: ") == "event: rounds"
             assert json.loads(_until(missed, "data: ").removeprefix("data: "))["number"] == 8
+
+
+def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_server(
+    lasting: tuple[Server, Database],
+) -> None:
+    url, process = lasting[0].url, lasting[0].process
+    for made_up in (
+        "r1.j1.o999999999999999",
+        "r999999.j1.o1",
+        "nonsense",
+    ):  # a browser would come back with the same id for ever
+        assert _is_told_to_read_anew_and_goes_on(url, made_up)
+    with httpx.stream("GET", f"{url}/api/v1/events", timeout=PATIENCE_SECONDS) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        assert _until(lines, "event: ") == "event: ready"
+        assert _until(lines, ":").startswith(":")
+        job = httpx.post(
+            f"{url}/api/v1/jobs", json={"name": "train", "model": "bert"}, timeout=PATIENCE_SECONDS
+        ).json()
+        assert _until(lines, "event: ") == "event: jobs"
+        data = json.loads(_until(lines, "data: ").removeprefix("data: "))
+        assert (data["job_id"], data["state"]) == (job["id"], "submitted")
+        position = _until(lines, "id: ").removeprefix("id: ")
+        process.send_signal(signal.SIGTERM)
+        list(lines)
+    process.wait(timeout=PATIENCE_SECONDS)
+    assert Position.parse(position) is not None
