@@ -66,17 +66,9 @@ class Row(NamedTuple):
                 row=self.line,
                 remedy="Give a plain decimal number.",
             )
-        if value <= above:
+        if value <= above or not minimum <= value <= maximum:
             raise self.blame(
-                f"must be above {above:g}",
-                field=column,
-                value=text,
-                row=self.line,
-                remedy="Correct it or remove the row.",
-            )
-        if not minimum <= value <= maximum:
-            raise self.blame(
-                f"is not between {_plain(minimum)} and {_plain(maximum)}",
+                _out_of_bounds(minimum, maximum, above),
                 field=column,
                 value=text,
                 row=self.line,
@@ -112,8 +104,17 @@ class Row(NamedTuple):
         return known(text)
 
 
+def _out_of_bounds(minimum: float, maximum: float, above: float) -> str:
+    """Say which numbers are allowed; a bound that is infinite is none, and is not named."""
+    if math.isfinite(minimum) and math.isfinite(maximum):
+        return f"is not between {_plain(minimum)} and {_plain(maximum)}"
+    bounds = (("above", above), ("at least", minimum), ("at most", maximum))
+    words = [f"{words} {_plain(bound)}" for words, bound in bounds if math.isfinite(bound)]
+    return f"must be {' and '.join(words)}"
+
+
 def _plain(bound: float) -> str:
-    return str(int(bound)) if math.isfinite(bound) and bound == int(bound) else str(bound)
+    return f"{bound:.15g}".replace("e+", "e")
 
 
 def _parsed(text: str) -> float | None:
