@@ -24,6 +24,11 @@ _GROUP = re.compile(
 )
 
 
+def is_gpu_type(name: str) -> bool:
+    """Return whether a GPU type may have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class GpuType:
     """A kind of device, with its own capacity row.
@@ -35,7 +40,7 @@ class GpuType:
     memory_gib: float | None = None
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not is_gpu_type(self.name):
             raise ClusterError(
                 "is not a usable name",
                 field="gpu_type",

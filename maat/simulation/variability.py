@@ -14,7 +14,7 @@ import numpy as np
 
 from maat.csv_input import Row, read_csv
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.cluster import Cluster
+from maat.scheduling.cluster import Cluster, is_gpu_type
 from maat.scheduling.errors import VariabilityError
 from maat.vocabulary import ScoreDraw
 
@@ -152,19 +152,28 @@ def _variability(
 
 
 def _subject(name: str, folder: str | None) -> tuple[str, str]:
-    """Return GPU type and application of a file, from its name."""
-    parts = [part for part in Path(name).stem.split("-") if part != "agg"]
-    application = next((part for part in parts if part in APPLICATIONS), None)
-    rest = "-".join(part for part in parts if part != application)
-    if application is None or not rest:
-        raise VariabilityError(
-            "does not say what was measured on which GPUs",
-            field="file",
-            value=name,
-            source=folder,
-            remedy=f"Name it APPLICATION-GPUTYPE.csv; applications are {', '.join(APPLICATIONS)}.",
-        )
-    return MACHINES.get(rest, rest), application
+    """Return GPU type and application of a file, from its name.
+
+    Published ones also say the type first, and that they are aggregated: `frontera-bert-agg.csv`.
+    """
+    path = Path(name)
+    measured = path.stem.removesuffix("-agg")
+    for application in APPLICATIONS:
+        for rest in (
+            measured.removeprefix(f"{application}-"),
+            measured.removesuffix(f"-{application}"),
+        ):
+            gpu_type = MACHINES.get(rest, rest)
+            if path.suffix.lower() == ".csv" and rest != measured and is_gpu_type(gpu_type):
+                return gpu_type, application
+    raise VariabilityError(
+        "does not say what was measured on which GPUs",
+        field="file",
+        value=name,
+        source=folder,
+        remedy=f"Name it APPLICATION-GPUTYPE.csv; applications are {', '.join(APPLICATIONS)}, "
+        "GPU types have lower-case letters and digits, such as v100.",
+    )
 
 
 def _read(source: Path | str, name: str) -> Measurements:

@@ -73,6 +73,12 @@ def test_texts_are_read_as_files_of_these_names_are(tmp_path: Path) -> None:
         read_variability_texts({"bert-v100.csv": GOOD, "v100-bert.csv": GOOD})
 
 
+@pytest.mark.parametrize("name", ["bert-v100.txt", "bert-v100", "bert-<b>.csv", "-bert.csv"])
+def test_a_file_that_is_no_csv_or_names_no_gpu_type_is_refused(name: str) -> None:
+    with pytest.raises(VariabilityError, match=r"Name it APPLICATION-GPUTYPE\.csv"):
+        read_variability_texts({name: GOOD})
+
+
 def test_rows_are_relative_to_the_median_row_and_medians_to_the_median_gpu(tmp_path: Path) -> None:
     found = read_variability(folder_of(tmp_path, bert_v100=GOOD)).measured["v100", "bert"]
     assert found.rows() == [0.8, 1.6, 0.4, 1.2]
@@ -97,6 +103,13 @@ def test_rows_are_relative_to_the_median_row_and_medians_to_the_median_gpu(tmp_p
             GOOD,
             "file: does not say what was measured on which GPUs (got 'linpack-v100.csv'). "
             "Name it APPLICATION-GPUTYPE.csv",
+        ),
+        ("bert_V100", GOOD, "does not say what was measured on which GPUs (got 'bert-V100.csv')"),
+        ("a_bert_v100", GOOD, "does not say what was measured on which GPUs"),
+        (
+            "bert_v100",
+            GOOD + "c,1e16\n",
+            "bert-v100.csv, row 6: perf: must be above 0 and at most 1e15 (got '1e16')",
         ),
         ("bert", GOOD, "does not say what was measured on which GPUs (got 'bert.csv')"),
     ],
