@@ -77,6 +77,7 @@ class Tuning:
                 )
         self._check_model()
         self._check_static_gpus()
+        self._check_static_batch()
 
     def _check_model(self) -> None:
         """Raise TraceError if the model cannot run on this cluster."""
@@ -99,6 +100,24 @@ class Tuning:
                 value=self.static_gpus,
                 remedy=f"Give a whole number from 1 to {most}.",
             )
+
+    def _check_static_batch(self) -> None:
+        """Raise ParameterError for a static trial whose batch is larger than the model trains with.
+
+        Elastic trials stop there too: beyond it the comparison would be with a training that
+        nobody measured.
+        """
+        largest = self.model.truth.max_batch_size
+        gpus, on_each = self.static_gpus, self.static_batch_per_gpu
+        if gpus is None or (on_each >= 1 and gpus * on_each <= largest):
+            return
+        raise ParameterError(
+            f"on each of {gpus} GPUs is no batch that {self.model.name} trains with",
+            field="static_batch_per_gpu",
+            value=on_each,
+            remedy=f"Its batches have at most {largest} samples: give a whole number from 1 to "
+            f"{largest // gpus}, or other static GPUs.",
+        )
 
 
 @dataclass(frozen=True)

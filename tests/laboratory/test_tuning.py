@@ -177,6 +177,14 @@ def test_static_trials_that_never_fit_are_refused_with_the_limit(gpus: int) -> N
         searched(Given(BEST), static_gpus=gpus)
 
 
+@pytest.mark.parametrize("samples", [0, 201, 1_000_000])
+def test_static_batches_that_the_model_does_not_train_with_are_refused_with_the_limit(
+    samples: int,
+) -> None:
+    with pytest.raises(ParameterError, match=rf"{samples}.*at most 400 samples.* from 1 to 200"):
+        searched(Given(BEST), static_batch_per_gpu=samples)
+
+
 class Miser:
     """A policy that grants nothing."""
 
