@@ -14,6 +14,7 @@ from maat.laboratory.experiments import (
     Thresholds,
     autoscalers_of,
     check_one_given,
+    check_policy_is_used,
 )
 from maat.laboratory.rented import Training
 from maat.laboratory.requested import Conditions, Fidelity, Scenario, fidelity_drawing, named_model
@@ -33,6 +34,7 @@ def experiment_of(
     if isinstance(body, TuningBody):
         return _searches(body, cluster, rules, measured)
     check_one_given(body.model, body.trace)
+    check_policy_is_used(body.policy, body.trace)
     thresholds = Thresholds(body.upper, body.lower, body.window, body.give_back_below)
     autoscalers = autoscalers_of(cluster, thresholds, body.fixed_nodes)
     trained = (

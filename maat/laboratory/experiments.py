@@ -32,6 +32,8 @@ BY_GOODPUT, BY_THROUGHPUT = "goodput", "throughput"
 ELASTIC, STATIC = "elastic", "static"
 """The runs of both searches."""
 STATIC_POLICY = "fifo"
+SHARING_POLICY = "pollux"
+"""Shares out the rented nodes among the jobs of a trace, unless another is named."""
 MOST_FIXED_SIZES = 12
 
 
@@ -190,4 +192,15 @@ def check_one_given(model: str | None, trace: object) -> None:
             field="model",
             value=model,
             remedy="Give a model to train it once, or a trace to play a workload.",
+        )
+
+
+def check_policy_is_used(policy: object, trace: object) -> None:
+    """Raise ParameterError for a policy of one training, which has all rented nodes."""
+    if trace is None and policy != SHARING_POLICY:
+        raise ParameterError(
+            "shares out nodes among the jobs of a trace, and none is given",
+            field="policy",
+            value=policy,
+            remedy="Leave it out, or give a trace instead of a model.",
         )

@@ -16,6 +16,7 @@ from maat.laboratory.experiments import (
     Thresholds,
     autoscalers_of,
     check_one_given,
+    check_policy_is_used,
 )
 from maat.laboratory.rented import Rented, Training
 from maat.laboratory.setup import Setup
@@ -89,6 +90,7 @@ def autoscale(
     nodes, rules = read_cluster(cluster, None), named_fidelity(fidelity)
     models = None if profiles is None else read_models(profiles, nodes)
     check_one_given(model, trace)
+    check_policy_is_used(policy, trace)
     thresholds = Thresholds(upper, lower, window, give_back_below)
     autoscalers = autoscalers_of(nodes, thresholds, fixed_nodes)
     trained = (

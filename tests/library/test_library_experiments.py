@@ -108,6 +108,7 @@ def test_usual_sizes_double_up_to_all_nodes(most: int, sizes: tuple[int, ...]) -
         ("fixed_nodes", {"model": "cifar10", "fixed_nodes": [*range(1, 15)]}),
         ("upper", {"model": "cifar10", "upper": 0.2}),
         ("window", {"model": "cifar10", "window": 0}),
+        ("policy", {"model": "cifar10", "policy": "fifo"}),
         ("fidelity", {"model": "cifar10", "fidelity": "none"}),
     ],
 )
@@ -124,6 +125,7 @@ def test_bad_auto_scaling_names_the_argument(field: str, given: dict[str, Any]) 
         ("policy", {"policy": "none"}),
         ("trials", {"trials": 0}),
         ("static_gpus", {"static_gpus": 17}),
+        ("static_batch_per_gpu", {"static_batch_per_gpu": 5_000}),
         ("work_scale", {"work_scale": 0.0}),
         ("seed", {"seed": -1}),
     ],
