@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import copysign, inf, isfinite, isinf
 
 from frontend.formatting import ABSENT, number, percent, plural
 from frontend.routing import path_to
@@ -73,17 +73,33 @@ def signed_percent(share: float | None) -> str:
     return words if words == "0 %" else f"{'+' if share > 0 else '−'}{words}"
 
 
-def agreement(rows: Sequence[ReproducedRowOut]) -> str:
-    """Say how many published values are met, and which is missed by most; empty if there is none.
+def share_off(row: ReproducedRowOut) -> float | None:
+    """Return by which share ours is off what was published; None if there is nothing to compare.
 
-    A value of 0 has no share by which ours is off: it is not counted.
+    Of a published 0 there are no shares: ours is 0 too, or infinitely far off.
     """
-    off = [(row["difference"], row) for row in rows if row["difference"] is not None]
+    ours, share = row["ours"], row["difference"]
+    if share is not None or row["published"] is None or ours is None:
+        return share
+    return 0.0 if ours == 0 else copysign(inf, ours)
+
+
+def difference_words(row: ReproducedRowOut) -> str:
+    """`+3 %`; of a published 0 that is missed: `not 0`."""
+    share = share_off(row)
+    return "not 0" if share is not None and isinf(share) else signed_percent(share)
+
+
+def agreement(rows: Sequence[ReproducedRowOut]) -> str:
+    """Say how many published values are met, and which is missed by most; empty: there is none."""
+    off = [(share, row) for row in rows if (share := share_off(row)) is not None]
     if not off:
         return ""
     near = sum(abs(difference) <= NEAR for difference, _ in off)
     most, row = max(off, key=lambda each: abs(each[0]))
     if len(off) == 1:
+        if isinf(most):
+            return "The one published value is missed: it is 0, ours is not."
         met = "is met within 10 %" if near else "is missed"
         return f"The one published value {met}: ours is off by {signed_percent(most)}."
     if near == len(off):
@@ -91,5 +107,5 @@ def agreement(rows: Sequence[ReproducedRowOut]) -> str:
     furthest = ", ".join([*row["of"], row["measure"]])
     return (
         f"{near} of {len(off)} published values are met within 10 %. "
-        f"Furthest: {furthest}, {signed_percent(most)}."
+        f"Furthest: {furthest}, {difference_words(row)}."
     )

@@ -22,10 +22,10 @@ from frontend.pages.papers.made import report_links
 from frontend.papers import (
     QUICK,
     cost_of,
+    difference_words,
     item_name,
     item_names,
     paper_name,
-    signed_percent,
     size_of,
 )
 from maat.api.operations import OperationOut
@@ -118,7 +118,7 @@ def _row(row: ReproducedRowOut) -> html.Tr:
     numbers = (
         row["published"] or ABSENT,
         number(row["ours"]),
-        signed_percent(row["difference"]),
+        difference_words(row),
         ABSENT if row["spread"] is None else number(row["spread"], 2),
         number(row["runs"]),
     )

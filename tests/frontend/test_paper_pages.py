@@ -20,6 +20,7 @@ from frontend.papers import (
     WHOLE,
     agreement,
     cost_of,
+    difference_words,
     item_names,
     minutes,
     signed_percent,
@@ -141,9 +142,9 @@ def test_costs_say_what_nobody_has_measured() -> None:
 @pytest.mark.parametrize(
     ("differences", "says"),
     [
-        ([None, None], ""),
+        ([], ""),
         ([0.05], "The one published value is met within 10 %: ours is off by +5 %."),
-        ([0.0, -0.1, None], "All 2 published values are met within 10 %."),
+        ([0.0, -0.1], "All 2 published values are met within 10 %."),
         (
             [0.05, -0.34, 0.2],
             "1 of 3 published values are met within 10 %. "
@@ -152,9 +153,29 @@ def test_costs_say_what_nobody_has_measured() -> None:
     ],
 )
 def test_the_verdict_counts_the_published_values_that_are_met(
-    differences: list[float | None], says: str
+    differences: list[float], says: str
 ) -> None:
-    assert agreement([row(difference) for difference in differences]) == says
+    unpublished = row(None, published=None)
+    assert agreement([*map(row, differences), unpublished]) == says
+
+
+@pytest.mark.parametrize(
+    ("ours", "words", "says"),
+    [
+        (0.0, "0 %", "All 2 published values are met within 10 %."),
+        (
+            1.0,
+            "not 0",
+            "1 of 2 published values are met within 10 %. Furthest: trace 1, Sia, mean JCT (h), "
+            "not 0.",
+        ),
+        (None, "–", "The one published value is met within 10 %: ours is off by +5 %."),
+    ],
+)
+def test_a_published_zero_is_met_by_zero_only(ours: float | None, words: str, says: str) -> None:
+    zero = row(None, published="0", ours=ours)
+    assert difference_words(zero) == words
+    assert agreement([row(0.05), zero]) == says
 
 
 def test_differences_have_a_sign_unless_they_are_none() -> None:
