@@ -27,13 +27,21 @@ class NoText(ValueError):
 
 
 def file_box(
-    box_id: str, *, words: str, choose: str, accept: str, several: bool, label: str
+    box_id: str,
+    *,
+    words: str,
+    choose: str,
+    accept: str,
+    several: bool,
+    label: str,
+    most_bytes: int = MAX_FILE_BYTES,
 ) -> dcc.Upload:
     """A box to drop files on. `accept`: endings and kinds of the files that it takes; empty: any.
 
-    It holds what assets/upload.js refuses others by, and larger ones, by name.
+    `most_bytes`: of all files together, at most MAX_FILE_BYTES. The box holds what
+    assets/upload.js refuses others by, and larger ones, by name.
     """
-    limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES, "data-accept": accept}
+    limit: dict[str, Any] = {"data-most-bytes": most_bytes, "data-accept": accept}
     target = html.Div(
         [words, html.A(choose, href="#", role="button", className="choose", **aria(label))],
         className="panel-state",
@@ -41,7 +49,7 @@ def file_box(
         **limit,
     )
     return dcc.Upload(
-        target, id=box_id, accept=accept or None, multiple=several, max_size=MAX_FILE_BYTES
+        target, id=box_id, accept=accept or None, multiple=several, max_size=most_bytes
     )
 
 

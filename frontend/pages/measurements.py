@@ -31,7 +31,7 @@ from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import errors_by_field
 from frontend.pages.measurements_drawn import drawn_fields, register_drawn
-from maat.api.measurements import MeasurementOut
+from maat.api.measurements import MAX_ARCHIVE_BYTES, MAX_BYTES, MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
@@ -128,6 +128,7 @@ def _form() -> html.Div:
         accept=".csv,.json,.zip,.txt,.trace,.tsv,text/csv,text/plain,application/json",
         several=True,
         label="Choose files of measurements",
+        most_bytes=min(MAX_BYTES, MAX_ARCHIVE_BYTES),
     )
     provenance = [
         dmc.TextInput(id=f"measurements-{field}", label=label, placeholder=example, value="")

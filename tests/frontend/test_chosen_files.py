@@ -7,8 +7,11 @@ import base64
 import gzip
 
 import pytest
+from dash import dcc
 
 from frontend.components.files import ChosenText, NoText, texts_in
+from frontend.pages.measurements import layout
+from maat.api.measurements import MAX_BYTES
 
 TEXT = "job,user\n1,ren\N{LATIN SMALL LETTER E WITH ACUTE}\n"
 
@@ -43,3 +46,8 @@ def test_a_line_that_is_not_utf8_is_read_and_told() -> None:
 def test_what_is_no_text_is_refused_by_name(content: bytes, words: str) -> None:
     with pytest.raises(NoText, match=words):
         chosen(content)
+
+
+def test_the_box_of_measurements_refuses_what_the_service_would() -> None:
+    (box,) = [part for part in layout()._traverse() if isinstance(part, dcc.Upload)]
+    assert box.max_size == box.children.to_plotly_json()["props"]["data-most-bytes"] == MAX_BYTES
