@@ -28,6 +28,7 @@ NEEDED = {
     "/simulate": ("run simulations", "simulations:run"),
     "/sweeps": ("run sweeps", "simulations:run"),
     "/experiments": ("run experiments", "simulations:run"),
+    "/measurements": ("upload measurements", "measurements:write"),
 }
 
 

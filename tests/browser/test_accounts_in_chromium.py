@@ -222,6 +222,8 @@ def test_who_may_not_submit_is_told_so_before_and_keeps_the_focus(
     page.keyboard.press("g")
     page.keyboard.press("s")
     expect(told).to_contain_text("and not run simulations")
+    page.goto(f"{served.url}/measurements")
+    expect(told).to_contain_text("and not upload measurements")
     page.keyboard.press("g")
     page.keyboard.press("o")
     expect(told).to_be_empty()
