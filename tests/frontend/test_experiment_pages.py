@@ -21,6 +21,7 @@ from frontend.pages.experiment.tables import (
     best_table,
     runs_csv,
     runs_table,
+    searches_table,
     trials_csv,
     verdict,
 )
@@ -264,6 +265,23 @@ def test_the_verdict_of_a_search_is_of_its_end() -> None:
     assert verdict(found) == (
         "With elastic trials the search ends 25 % sooner; a trial takes 50 % less time on average."
     )
+
+
+def test_a_search_that_takes_some_time_is_not_said_to_take_none() -> None:
+    elastic = searched("elastic", [(10.0, 95.0)], avg_jct_seconds=300.0)
+    static = searched("static", [(4000.0, 95.0)], avg_jct_seconds=600.0)
+    found: Any = {"kind": "tuning", "runs": [elastic, static]}
+    assert "the search ends over 99 % sooner" in verdict(found)
+
+
+@pytest.mark.parametrize(
+    ("trials", "heading"), [(1, "Best score (%)"), (3, "best 3 (%)"), (9, "best 5 (%)")]
+)
+def test_the_heading_of_scores_counts_the_trials_that_they_are_of(
+    trials: int, heading: str
+) -> None:
+    run = searched("elastic", [(float(end), 95.0) for end in range(trials)])
+    assert heading in str(searches_table([run]))
 
 
 def test_a_run_that_left_jobs_unfinished_says_how_many() -> None:

@@ -15,6 +15,7 @@ from maat.api.experiments import AutoscalingOut, ExperimentDetail, RentedOut, Se
 from maat.csv_output import csv_text
 
 MOST_TRIALS = 10
+BEST_SCORES = 5  # of which `top_score` is the mean
 NOTHING_YET = ("No run has ended yet", "Each stands here as soon as a worker has played it.")
 SETTINGS = (
     ("learning_rate", "Learning rate"),
@@ -69,7 +70,10 @@ def _search_verdict(runs: Sequence[SearchOut]) -> str:
 def _against(value: float, of: float, less: str, more: str) -> str:
     """Return `22 % less` for values of 78 and 100."""
     share = value / of - 1
-    return f"{percent(abs(share))} {less if share < 0 else more}"
+    if share > 0:
+        return f"{percent(share)} {more}"
+    words = percent(-share)
+    return f"{'over 99 %' if words == '100 %' and value > 0 else words} {less}"
 
 
 def runs_table(runs: Sequence[RentedOut]) -> Component:
@@ -96,7 +100,9 @@ def searches_table(runs: Sequence[SearchOut]) -> Component:
     """Searches x score, times."""
     if not runs:
         return empty_state(*NOTHING_YET)
-    heads = ("Search", "Trials", "Score of the best 5 (%)", "Mean JCT (min)", "Makespan (h)")
+    best = min(BEST_SCORES, max(len(run["trials"]) for run in runs))
+    score = "Best score (%)" if best == 1 else f"Score of the best {best} (%)"
+    heads = ("Search", "Trials", score, "Mean JCT (min)", "Makespan (h)")
     columns = [
         [str(len(run["trials"])) for run in runs],
         [f"{run['top_score']:.2f}" for run in runs],
