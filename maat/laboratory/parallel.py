@@ -10,7 +10,14 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for
 from typing import Any
@@ -21,6 +28,20 @@ from maat.scheduling.policies import admitted
 
 Results = Iterator[tuple[str, Kept | MaatError]]
 """Keys, each with its result, or why it has none."""
+
+
+AnswerOf = Callable[[Future[Kept | MaatError]], Kept | MaatError]
+
+
+class WorkersEnded(MaatError):
+    """A process of several ended without a result, and the others cannot go on."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A process that runs simulations ended without a result. In a script, call Maat below "
+            '`if __name__ == "__main__":`, as each process imports it; if memory was short, use '
+            "fewer workers; workers=1 starts no process."
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,7 @@ def run_tasks(
     MaatError yields it; the others go on.
     """
     if executor is not None:
-        return _on(executor, todo, cache)
+        return _on(executor, todo, cache, _lent_result)
     if workers == 1 or len(todo) < 2:
         return ((key, _run_and_store(key, task, cache)) for key, task in todo.items())
     return _in_processes(todo, min(workers, len(todo)), cache)
@@ -62,12 +83,14 @@ def _in_processes(todo: Mapping[str, Task], workers: int, cache: ResultCache | N
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
-        yield from _on(pool, todo, cache)
+        yield from _on(pool, todo, cache, _result)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _on(executor: Executor, todo: Mapping[str, Task], cache: ResultCache | None) -> Results:
+def _on(
+    executor: Executor, todo: Mapping[str, Task], cache: ResultCache | None, answer_of: AnswerOf
+) -> Results:
     """Submit each task by itself, so that workers share long and short ones evenly.
 
     What cannot be sent to another process runs in this one meanwhile.
@@ -77,22 +100,42 @@ def _on(executor: Executor, todo: Mapping[str, Task], cache: ResultCache | None)
         for key, task in todo.items()
         if isinstance(executor, ProcessPoolExecutor) and not _can_be_sent(task.own)
     }
-    waiting: dict[Future[Kept | MaatError], str] = {
-        executor.submit(_run_and_store, key, task, cache): key
-        for key, task in todo.items()
-        if key not in here
-    }
+    waiting: dict[Future[Kept | MaatError], str] = {}
     try:
+        for key, task in todo.items():
+            if key not in here:
+                waiting[executor.submit(_run_and_store, key, task, cache)] = key
         for key in todo:
             if key in here:
                 yield key, _run_and_store(key, todo[key], cache)
         while waiting:
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
-                yield waiting.pop(future), future.result()
+                yield waiting.pop(future), answer_of(future)
+    except BrokenExecutor as broken:
+        raise WorkersEnded from broken
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _result(future: Future[Kept | MaatError]) -> Kept | MaatError:
+    return future.result()
+
+
+def _lent_result(future: Future[Kept | MaatError]) -> Kept | MaatError:
+    """Return what an executor of the user's answered: what it raises fails this task alone."""
+    try:
+        result = future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as failed:
+        error = MaatError(f"The executor failed ({type(failed).__name__}: {failed}).")
+        error.__cause__ = failed
+        return error
+    if isinstance(result, Mapping | MaatError):
+        return result
+    return MaatError(f"The executor returned no result, but {type(result).__name__}.")
 
 
 def _can_be_sent(own: object) -> bool:
