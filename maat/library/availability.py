@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.reservations import Reservation
-from maat.simulation.failures import SECONDS_PER_HOUR, Failures, RandomFailures
+from maat.simulation.failures import LEAST_MTBF_HOURS, SECONDS_PER_HOUR, Failures, RandomFailures
 
 REPAIR_MINUTES = 30.0
 MAX_DIGITS = 12  # of a count
@@ -40,12 +40,20 @@ def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Fai
             value=repair_minutes,
             remedy="Give minutes, such as 30.",
         )
+    if not LEAST_MTBF_HOURS <= mtbf_hours < float("inf"):
+        raise ParameterError(
+            f"is no time of {LEAST_MTBF_HOURS} hours or more",
+            field="failures_mtbf_hours",
+            value=mtbf_hours,
+            remedy="Give hours, such as 100.",
+        )
     return RandomFailures(mtbf_hours, repair_minutes * 60)
 
 
 def read_reservations(given: Sequence[str | Reservation]) -> tuple[Reservation, ...]:
     """Read reservations, or take them as they are. Raises ParameterError for invalid ones."""
-    return tuple(each if isinstance(each, Reservation) else _read(str(each)) for each in given)
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    return tuple(each if isinstance(each, Reservation) else _read(str(each)) for each in several)
 
 
 def _read(text: str) -> Reservation:

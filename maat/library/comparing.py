@@ -24,6 +24,7 @@ from maat.laboratory.comparison_run import ComparisonPlan, ComparisonProgress, r
 from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
 from maat.library.arrow import Kind
 from maat.library.conditions import ConditionValues, read_conditions, takes_conditions
+from maat.library.files import path_or_none
 from maat.library.inputs import (
     DEFAULT_CLUSTER,
     GivenTraces,
@@ -108,9 +109,9 @@ def compare(
     return run_plan(
         plan,
         against,
-        workers=workers_of(workers),
+        workers=workers_of(workers, executor),
         executor=executor,
-        cache=None if cache is None else Path(cache),
+        cache=path_or_none(cache, field="cache"),
         series=series,
         quiet=not progress,
     )

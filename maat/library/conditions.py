@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from maat.library.availability import read_failures, read_reservations
 from maat.library.durations import seconds_of
+from maat.library.files import path_of
 from maat.library.numbers import number_reader, whole_number_reader
 from maat.models.locality_table import LocalityTable, read_locality
 from maat.scheduling.cluster import Cluster
@@ -218,7 +219,7 @@ def _interference(given: str | float | Path | Interference | None) -> Interferen
 def _variability(given: str | Path | Variability | None, cluster: Cluster) -> Variability | None:
     if given is None or isinstance(given, Variability):
         return given
-    return read_variability(Path(given), gpu_types=cluster.type_names)
+    return read_variability(path_of(given, field="variability"), gpu_types=cluster.type_names)
 
 
 def _penalties(given: Any, models: Collection[str], cluster: Cluster) -> dict[str, float]:
@@ -255,7 +256,9 @@ def _tuned(given: TuningRule | TunedJobs | str | None, most_gpus: int | None) ->
 def _window(given: str | tuple[int, int] | JobWindow | None) -> JobWindow | None:
     if given is None or isinstance(given, JobWindow):
         return given
-    return JobWindow.read(given if isinstance(given, str) else "-".join(map(str, given)))
+    if isinstance(given, str):
+        return JobWindow.read(given)
+    return JobWindow.read("-".join(map(str, given)) if isinstance(given, Sequence) else str(given))
 
 
 def _least_stay(given: str | float | None) -> float | None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from maat.scheduling.errors import InputError, MaatError
+from maat.scheduling.errors import InputError, MaatError, ParameterError
 
 PROBE_BYTES = 4096  # of a disk: what it cannot take, no file fits on
 
@@ -41,6 +41,20 @@ def check_writable(path: Path, *, field: str, inputs: Sequence[Path] = ()) -> No
             value=str(path),
             remedy="Name a file in a folder that exists and has space.",
         ) from failed
+
+
+def path_of(given: object, *, field: str) -> Path:
+    """Return a path that is given as a text or a path. Raises ParameterError for what is none."""
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise ParameterError(
+        "is no path", field=field, value=given, remedy="Give a text or a pathlib.Path."
+    )
+
+
+def path_or_none(given: object, *, field: str) -> Path | None:
+    """Return a path, or None if none is given. Raises ParameterError for what is neither."""
+    return None if given is None else path_of(given, field=field)
 
 
 def write_whole(

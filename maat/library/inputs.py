@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
+from maat.library.files import path_of
 from maat.library.numbers import whole_number_reader
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError, ProfileError
+from maat.scheduling.errors import InputError, ParameterError, ProfileError
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.world_models import Model, measured_models
 from maat.vocabulary import MAX_JOBS_PER_GPU
@@ -79,7 +81,7 @@ def profiles(folder: str | Path, *, gpu_types: Collection[str] | None = None) ->
     maat.scheduling.errors.ProfileError: profiles: is no folder and no file (got 'no-folder'). \
 Name a folder of measured profiles, or a JSON table of throughputs.
     """
-    path = Path(folder)
+    path = path_of(folder, field="profiles")
     if not path.exists():
         raise ProfileError(
             "is no folder and no file",
@@ -104,18 +106,43 @@ def read_models(given: str | Path | Profiles | None, cluster: Cluster) -> Profil
         return shipped_models()
     if isinstance(given, Mapping):
         return given
-    return measured_models(Path(given), gpu_types=cluster.type_names)
+    return measured_models(path_of(given, field="profiles"), gpu_types=cluster.type_names)
 
 
 def read_seeds(given: Iterable[int]) -> tuple[int, ...]:
-    """Return the seeds. Raises ParameterError."""
-    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    return tuple(_seed_of_several(seed) for seed in several)
+    """Return the seeds. Raises ParameterError, also for a number: of seeds, or one seed?"""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ParameterError(
+            "are no list of seeds",
+            field="seeds",
+            value=given,
+            remedy="Give each, as in [0, 1, 2] or range(3).",
+        )
+    return tuple(_seed_of_several(seed) for seed in given)
 
 
-def workers_of(given: int | None) -> int:
-    """Return how many processes run; None: one per core. Raises ParameterError."""
-    return (os.cpu_count() or 1) if given is None else _workers(given)
+def workers_of(given: int | None, executor: Executor | None) -> int:
+    """Return how many processes run; None: one per core; 1 beside an executor, which runs instead.
+
+    Raises ParameterError for what is no executor, and for both.
+    """
+    if executor is None:
+        return (os.cpu_count() or 1) if given is None else _workers(given)
+    if not isinstance(executor, Executor):
+        raise ParameterError(
+            "is no concurrent.futures.Executor",
+            field="executor",
+            value=executor,
+            remedy="Give for example ThreadPoolExecutor(4), or client.get_executor() of Dask.",
+        )
+    if given is not None:
+        raise ParameterError(
+            "start processes, and the executor runs all instead",
+            field="workers",
+            value=given,
+            remedy="Give workers or an executor.",
+        )
+    return 1
 
 
 def read_trace(given: GivenTraces, models: Collection[str]) -> TraceSource:

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from maat.library.files import check_writable, write_whole
+from maat.library.files import check_writable, path_of, write_whole
 from maat.scheduling.errors import InputError, MaatError, ParameterError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def save_figure(figure: go.Figure, path: str | Path) -> None:
     ...
     maat.scheduling.errors.InputError: path: has no suffix of a figure (got 'jct.jpeg'). End it in .svg, .png, .pdf or .html.
     """  # noqa: E501
-    write_figure(figure, Path(path), field="path")
+    write_figure(figure, path_of(path, field="path"), field="path")
 
 
 def write_figure(figure: go.Figure, path: Path, *, field: str) -> None:

@@ -159,9 +159,25 @@ def read_policy(given: GivenPolicy) -> ChosenPolicy:
         return ChosenPolicy(POLICIES.entry(admitted(given.strip())).name)
     if isinstance(given, PolicyConstructor):
         return given()
-    made = given() if isinstance(given, type) else given
+    made = _made(given) if isinstance(given, type) else given
     registered = _registered(made)
     return registered if registered is not None else _own(made)
+
+
+def _made(policy: type) -> object:
+    """Return an object of a class. Raises InputError if it cannot be made without arguments."""
+    try:
+        inspect.signature(policy).bind()
+    except TypeError as missing:
+        raise InputError(
+            f"is a class that needs arguments ({missing})",
+            field="policy",
+            value=policy.__name__,
+            remedy=f"Give an object of it: {policy.__name__}(...).",
+        ) from None
+    except ValueError:  # a class without a signature, such as one in C
+        pass
+    return policy()
 
 
 def _registered(made: object) -> ChosenPolicy | None:

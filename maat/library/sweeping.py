@@ -17,6 +17,7 @@ from maat.laboratory.sweep import Planned, Point, Sweep, Varied
 from maat.laboratory.sweep_runner import SweepPosition, SweepResult, run_sweep
 from maat.library.arrow import Kind
 from maat.library.conditions import ConditionValues, takes_conditions
+from maat.library.files import path_or_none
 from maat.library.inputs import DEFAULT_CLUSTER, GivenTraces, Profiles, read_seeds, workers_of
 from maat.library.kept_runs import KeptRun, chosen_run, joined_tables, kept_runs, tables_of
 from maat.library.policies import GivenPolicy
@@ -95,9 +96,9 @@ def sweep(
     return run_points(
         wanted,
         wanted.planned(),
-        workers=workers_of(workers),
+        workers=workers_of(workers, executor),
         executor=executor,
-        cache=None if cache is None else Path(cache),
+        cache=path_or_none(cache, field="cache"),
         series=series,
         quiet=not progress,
     )
@@ -118,9 +119,22 @@ def read_axes(vary: Mapping[str, Sequence[AxisValue]]) -> tuple[Varied, ...]:
     axes = tuple(Varied.of(name, list(values)) for name, values in vary.items())
     for varied in axes:
         if varied.axis.name == "policy":
-            for name in varied.values:
-                admitted(str(name))  # it may be `module:Class`
+            for name in vary["policy"]:
+                admitted(_named(name))  # it may be `module:Class`
     return axes
+
+
+def _named(policy: object) -> str:
+    """Return a policy that is named. Raises ParameterError for an object."""
+    if isinstance(policy, str):
+        return policy
+    raise ParameterError(
+        "is varied by name alone",
+        field="policy",
+        value=policy,
+        remedy="Write names, or module:Class of yours; maat.compare takes maat.policies.Sia(p=-1) "
+        "and policies of a notebook's cells.",
+    )
 
 
 def check_policy_once(policy: str | None, axes: Sequence[Varied]) -> None:

@@ -61,6 +61,13 @@ class Table:
 
     def __getitem__(self, column: str) -> list[Cell]:
         """Return the values of a column. Raises KeyError, which names the columns."""
+        if not isinstance(column, str):
+            raise TypeError(
+                f"A table gives columns by name, not rows by number: table[{self.columns[0]!r}]. "
+                "list(table) is its rows."
+                if self.columns
+                else "This table has no columns."
+            )
         if column not in self._cells:
             raise KeyError(f"{column}: no such column. Use one of: {', '.join(self.columns)}.")
         return list(self._cells[column])

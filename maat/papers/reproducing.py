@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from maat.laboratory.parallel import Task, run_tasks
 from maat.laboratory.results import Kept, ResultCache, kept_results
-from maat.library.numbers import whole_number_reader
+from maat.library.files import path_or_none
+from maat.library.inputs import workers_of
 from maat.library.progress import Bar
 from maat.library.tables import Table
 from maat.papers.bench import Bench, Size
@@ -38,9 +38,6 @@ from maat.scheduling.errors import MaatError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-MOST_WORKERS = 256
-_workers = whole_number_reader("workers", least=1, most=MOST_WORKERS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,16 +139,17 @@ def reproduce(
     keys = [item] if isinstance(item, str) else item
     items = known.items if keys is None else tuple(item_of(known, key) for key in keys)
     size = Size.QUICK if quick else Size.WHOLE
+    kept = path_or_none(cache, field="cache")
     with Bar(paper, quiet=not progress) as bar:
         made = list(
             make(
                 known,
                 items,
-                data=Data(None if data is None else Path(data)),
+                data=Data(path_or_none(data, field="data")),
                 size=size,
-                workers=(os.cpu_count() or 1) if workers is None else _workers(workers),
+                workers=workers_of(workers, executor),
                 executor=executor,
-                cache=None if cache is None else ResultCache(Path(cache)),
+                cache=None if kept is None else ResultCache(kept),
                 on_progress=bar.show,
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from laboratory.untimed_results import columns_of
 
 import maat
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import RoundInput
 
@@ -21,13 +21,18 @@ TRACE = maat.generate("philly", jobs=6, hours=1)
 CLUSTER = "t4=4x4,a100=2x8"
 
 
+def one_process(given: dict[str, Any]) -> dict[str, Any]:
+    """Add that this process runs all, unless an executor does."""
+    return given if "executor" in given else {"workers": 1, **given}
+
+
 def compared(policies: Any = ("fifo", "srtf"), traces: Any = TRACE, **given: Any) -> Any:
-    values: dict[str, Any] = {"cluster": CLUSTER, "seeds": [0, 1], "workers": 1, **given}
+    values: dict[str, Any] = {"cluster": CLUSTER, "seeds": [0, 1], **one_process(given)}
     return maat.compare(policies, traces, **values)
 
 
 def swept(vary: Any, trace: Any = TRACE, **given: Any) -> Any:
-    values: dict[str, Any] = {"cluster": CLUSTER, "workers": 1, **given}
+    values: dict[str, Any] = {"cluster": CLUSTER, **one_process(given)}
     return maat.sweep(trace, vary, **values)
 
 
@@ -146,6 +151,44 @@ def test_a_baseline_is_a_policy_or_its_name() -> None:
         compared(policies, baseline=maat.policies.Sia(p=0.5))
 
 
+class Absent(Executor):
+    """An executor whose workers fail, or answer nothing."""
+
+    def __init__(self, failure: BaseException | None = None) -> None:
+        self.failure = failure
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self.failure is None:
+            future.set_result(None)
+        else:
+            future.set_exception(self.failure)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (OSError("node died"), r"The executor failed \(OSError: node died\)"),
+        (None, "The executor returned no result, but NoneType"),
+        (BrokenExecutor("gone"), r"ended without a result.* `if __name__ == \"__main__\":`"),
+    ],
+)
+def test_an_executor_that_fails_is_told(failure: BaseException | None, message: str) -> None:
+    with pytest.raises(MaatError, match=message):
+        compared(["fifo"], seeds=[0], executor=Absent(failure))
+
+
+class Needy:
+    """A policy that cannot be made without an argument."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def allocate(self, round_input: RoundInput) -> dict[str, tuple[str, int]]:
+        return {}
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -157,6 +200,13 @@ def test_a_baseline_is_a_policy_or_its_name() -> None:
         ({"traces": [TRACE, TRACE]}, "trace: names one twice"),
         ({"seeds": []}, "seeds: is empty"),
         ({"seeds": [0, -1]}, "seeds: is not between 0"),
+        ({"seeds": 3}, r"seeds: are no list of seeds \(got 3\). Give each, as in .* range\(3\)"),
+        ({"seeds": "0,1"}, "seeds: are no list of seeds"),
+        ({"executor": 5}, r"executor: is no concurrent.futures.Executor \(got 5\). Give for ex"),
+        ({"executor": ThreadPoolExecutor}, "executor: is no concurrent.futures.Executor"),
+        ({"executor": Absent(), "workers": 2}, "workers: start processes, and the executor runs"),
+        ({"cache": 5}, r"cache: is no path \(got 5\). Give a text or a pathlib.Path."),
+        ({"policies": [Needy]}, r"policy: is a class that needs arguments .*object of it: Needy"),
         ({"workers": 0}, "workers: is not between 1"),
         ({"baseline": "las"}, "baseline: is not among"),
     ],
@@ -207,6 +257,10 @@ def test_a_sweep_takes_an_own_policy_and_an_executor() -> None:
         ({"round_seconds": [60]}, {"round_seconds": 60}, "round_seconds: is varied, and set"),
         ({"p": [1]}, {"policy": two_each}, "p: is no parameter of two_each"),
         ({"p": [1]}, {"seeds": [-1]}, "seeds: is not between"),
+        ({"p": [1]}, {"seeds": 2}, "seeds: are no list of seeds"),
+        ({"p": [1]}, {"executor": 5}, "executor: is no concurrent.futures.Executor"),
+        ({"policy": ["fifo", maat.policies.Sia()]}, {}, "policy: is varied by name alone .*compar"),
+        ({"policy": ["fifo", two_each]}, {}, "policy: is varied by name alone"),
     ],
 )
 def test_a_sweep_answers_bad_input_with_field_and_remedy(

@@ -42,6 +42,11 @@ def test_a_table_without_rows_keeps_its_columns() -> None:
 
 
 def test_a_wrong_column_is_answered_with_those_that_there_are() -> None:
+    for number in (0, slice(1)):
+        with pytest.raises(
+            TypeError, match=r"columns by name, .* table\['job'\]. list\(table\) is"
+        ):
+            table()[number]  # type: ignore[index]
     with pytest.raises(KeyError, match=r"hour: no such column.*job, hours, gpus, done"):
         table()["hour"]
 
