@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.reservations import Reservation
-from maat.simulation.failures import LEAST_MTBF_HOURS, SECONDS_PER_HOUR, Failures, RandomFailures
+from maat.simulation.failures import SECONDS_PER_HOUR, Failures, RandomFailures
+from maat.vocabulary import LEAST_MTBF_HOURS
 
 REPAIR_MINUTES = 30.0
 MAX_DIGITS = 12  # of a count
