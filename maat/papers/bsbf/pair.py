@@ -275,6 +275,6 @@ ITEMS = (
         "Throughput beside CIFAR10, and slowdowns by model and GPU count (public tables)",
         _pairs_shown,
         uses=("gavel throughputs", "pal pairs"),
-        cpu_minutes=(0.1, None),
+        cpu_minutes=(0.0, 0.0),
     ),
 )

@@ -85,6 +85,7 @@ ITEMS = (
         "Bins of PM scores of 128 GPUs for class A",
         _figure_5,
         needs=("pal variability",),
+        cpu_minutes=(0.0, 0.0),
     ),
     Item(
         "fig-6",
@@ -92,5 +93,6 @@ ITEMS = (
         _profiles,
         also=("fig-7",),
         needs=("pal variability",),
+        cpu_minutes=(0.0, 0.0),
     ),
 )

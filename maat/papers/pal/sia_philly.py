@@ -283,7 +283,7 @@ ITEMS = (
         _figure_11,
         runs=_figure_11_runs,
         needs=NEEDS,
-        cpu_minutes=(0.1, None),
+        cpu_minutes=(0.1, 1.6),
     ),
     Item(
         "fig-12",
@@ -291,7 +291,7 @@ ITEMS = (
         _figure_12,
         runs=_runs,
         needs=NEEDS,
-        cpu_minutes=(0.04, None),
+        cpu_minutes=(0.04, 0.5),
     ),
     Item(
         "fig-13",
@@ -299,7 +299,7 @@ ITEMS = (
         _figure_13,
         runs=_penalty_runs,
         needs=NEEDS,
-        cpu_minutes=(0.2, None),
+        cpu_minutes=(0.2, 4.5),
     ),
     Item(
         "sec-5b",
@@ -307,6 +307,6 @@ ITEMS = (
         _other_gains,
         runs=_runs,
         needs=NEEDS,
-        cpu_minutes=(0.04, None),
+        cpu_minutes=(0.04, 0.5),
     ),
 )

@@ -65,6 +65,6 @@ ITEMS = (
         also=("fig-8", "fig-9", "fig-10"),
         runs=_runs,
         needs=("pal variability", "pal trace {}/sia-cluster-160"),
-        cpu_minutes=(0.04, None),
+        cpu_minutes=(0.04, 0.07),
     ),
 )
