@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backend.settings import Settings
-from maat.papers.data import Data
+from maat.papers.data import SETTING, Data
 from maat.scheduling.errors import InputError
 
-_SETTING = "MAAT_DATA"
-_UNUSABLE = f"The folder that {_SETTING} names cannot be used: it {{}}."
+_UNUSABLE = f"The folder that {SETTING} names cannot be used: it {{}}."
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class PublishedData:
     def without_path(self, text: str) -> str:
         """Return a sentence for readers, who learn no path of the service's machine."""
         folder = self.data.folder
-        return text if folder is None else text.replace(str(folder), _SETTING)
+        return text if folder is None else text.replace(str(folder), SETTING)
 
 
 def published_data(settings: Settings) -> PublishedData:

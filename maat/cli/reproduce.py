@@ -17,7 +17,7 @@ from maat.library.pictures import Pictures
 from maat.library.progress import Bar
 from maat.papers.bench import Size
 from maat.papers.catalogue import PAPERS, REPORTS, STUDIES, item_of, paper_of
-from maat.papers.data import Data
+from maat.papers.data import SETTING, Data
 from maat.papers.items import Paper
 from maat.papers.layout import layout
 from maat.papers.report import as_data
@@ -42,7 +42,7 @@ ItemKeys = Annotated[
 DataFolder = Annotated[
     Path | None,
     typer.Option(
-        envvar="MAAT_DATA",
+        envvar=SETTING,
         help="Folder of the published data, or a checkout of the artifacts (docs/reproduce.md).",
     ),
 ]
@@ -89,7 +89,7 @@ def reproduce_command(
     known = paper_of(paper)
     chosen = tuple(item_of(known, key) for key in items) if items else known.items
     size = Size.QUICK if quick else Size.WHOLE
-    folder = Folder(output, known, size, replace=replace)
+    folder = Folder(output, known, size, data=found, replace=replace)
     with folder.writing(), Pictures() as pictures, Bar(paper, quiet=as_json) as bar:
         made, written = [], list[Path]()
         for each in make(

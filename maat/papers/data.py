@@ -5,11 +5,15 @@ Takes the layout of docs/reproduce.md and a checkout of the published artifacts 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from maat.scheduling.errors import InputError, MaatError
+
+SETTING = "MAAT_DATA"
+"""The variable that names the folder where no argument does."""
 
 # name -> where it may lie, in our layout or in a checkout; {} is filled by `Data.path`
 PLACES: Mapping[str, tuple[str, ...]] = {
@@ -50,6 +54,15 @@ class MissingData(MaatError):
             )
         )
         self.name = name
+
+
+def given_data(folder: Path | None) -> Data:
+    """Return the published data in a folder; None: in that of MAAT_DATA, if it is set.
+
+    Raises InputError.
+    """
+    named = os.environ.get(SETTING) or None
+    return Data(Path(named) if folder is None and named is not None else folder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,22 +61,20 @@ def _notes(item: Mapping[str, Any]) -> list[str]:
 
 
 def report_markdown(
-    title: str, size: Size, items: Sequence[Mapping[str, Any]], *, made: str | None = None
+    title: str, size: Size, items: Sequence[Mapping[str, Any]], *, made: str
 ) -> str:
     """Return a paper's report in Markdown; its figures are the SVG files beside it.
 
-    `made`: a sentence on how it was made; default: by a command on this machine.
+    `made`: a sentence on how it was made.
     """
-    parts = [f"# {title}", _how_made(size, items, made)]
+    parts = [f"# {title}", f"{made} {_of_size(size)}"]
     for item in items:
         picture = f"\n![{_title(item)}]({item['item']}.svg)\n" if item["pictures"] else ""
         parts.append(as_markdown(item) + picture)
     return "\n\n".join(parts)
 
 
-def report_html(
-    title: str, size: Size, items: Sequence[Mapping[str, Any]], *, made: str | None = None
-) -> str:
+def report_html(title: str, size: Size, items: Sequence[Mapping[str, Any]], *, made: str) -> str:
     """Return a paper's report in one HTML page that needs nothing else. `made`: as in Markdown."""
     from plotly.offline import get_plotlyjs
 
@@ -90,7 +88,7 @@ def report_html(
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>{STYLE}</style>{script}<h1>{html.escape(title)}</h1>"
-        f"<p>{html.escape(_how_made(size, items, made))}</p><nav>{links}</nav>{parts}</html>"
+        f"<p>{html.escape(f'{made} {_of_size(size)}')}</p><nav>{links}</nav>{parts}</html>"
     )
 
 
@@ -137,16 +135,7 @@ def _title(item: Mapping[str, Any]) -> str:
     return f"{_name(item['item'])}: {item['title']}{emulated}"
 
 
-def _how_made(size: Size, items: Sequence[Mapping[str, Any]], made: str | None) -> str:
-    """Return the command and the machine, and how much of the paper was run."""
-    if made is not None:
-        return f"{made} {_of_size(size)}"
-    quick = "" if size is Size.WHOLE else " --quick"
-    command = f"maat reproduce {items[0]['paper']}{quick}" if items else "maat reproduce"
-    return f"Made by `{command}` on {_machine()}. {_of_size(size)}"
-
-
-def _machine() -> str:
+def machine() -> str:
     """Return the processor as the system names it, and how many cores there are."""
     name = platform.processor() or platform.machine()
     with suppress(OSError):

@@ -17,7 +17,7 @@ from maat.library.progress import Bar
 from maat.library.tables import Table
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import PAPERS, item_of, paper_of
-from maat.papers.data import Data
+from maat.papers.data import Data, given_data
 from maat.papers.items import (
     Item,
     Label,
@@ -90,12 +90,16 @@ class Reproduced:
             ],
         )
 
-    def __repr__(self) -> str:
+    @property
+    def _name(self) -> str:
         return f"{self.paper.name} {self.item.key}: {self.item.title}"
+
+    def __repr__(self) -> str:
+        return self._name if self.failed is None else f"{self._name}. Not made: {self.failed}"
 
     def _repr_html_(self) -> str:
         if self.failed is not None:
-            return f"<p>{html.escape(repr(self))}</p><p>{html.escape(self.failed)}</p>"
+            return f"<p>{html.escape(self._name)}</p><p>Not made: {html.escape(self.failed)}</p>"
         sentences = "".join(f"<p>{html.escape(text)}</p>" for text in (self.why, *self.notes))
         return (
             f"<p>{html.escape(repr(self))}</p>{self.table.as_html(most=len(self.rows))}{sentences}"
@@ -121,8 +125,8 @@ def reproduce(
         paper: `sia`, `pollux`, `bsbf` or `pal`; or a study of Maat's own: `fidelity`,
             `comparison`.
         item: One, such as `fig-8`, which is returned itself; several, or None for all: a list.
-        data: Folder of the published data, or of a checkout of the artifacts; None: the catalog and
-            generated traces stand in where they can.
+        data: Folder of the published data, or of a checkout of the artifacts; None: that of
+            MAAT_DATA. Without either, the catalog and generated traces stand in where they can.
         quick: Whether to run less: about ten minutes on two cores for a paper.
         workers: Processes; None: one per core.
         executor: Any `concurrent.futures.Executor`, which runs them instead.
@@ -145,7 +149,7 @@ def reproduce(
             make(
                 known,
                 items,
-                data=Data(path_or_none(data, field="data")),
+                data=given_data(path_or_none(data, field="data")),
                 size=size,
                 workers=workers_of(workers, executor),
                 executor=executor,

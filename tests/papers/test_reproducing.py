@@ -255,10 +255,16 @@ def test_the_list_finds_an_item_by_any_figure_that_it_shows() -> None:
 
 
 def written(
-    folder: Path, size: Size, work: Path, *, replace: bool = False, drawn: bool = False
+    folder: Path,
+    size: Size,
+    work: Path,
+    *,
+    data: Path | None = None,
+    replace: bool = False,
+    drawn: bool = False,
 ) -> None:
     paper = twice(work)
-    report = Folder(folder, paper, size, replace=replace)
+    report = Folder(folder, paper, size, data=Data(data), replace=replace)
     with report.writing(), Pictures() as pictures:
         for each in make(paper, paper.items[:2], data=Data(), size=size):
             figure = go.Figure(go.Scatter(x=[1], y=[2], name="</script>")) if drawn else None
@@ -279,7 +285,7 @@ def test_a_report_has_every_file_and_needs_nothing_else(tmp_path: Path) -> None:
     assert "<script src" not in page
     text = (folder / "index.md").read_text()
     assert "![Figure 1: One](fig-1.svg)" in text
-    assert "Made by `maat reproduce twice --quick` on " in text
+    assert "Made by `maat reproduce twice fig-1 fig-2 --quick` on " in text
 
 
 def test_a_folder_has_items_of_one_size(tmp_path: Path) -> None:
@@ -288,6 +294,55 @@ def test_a_folder_has_items_of_one_size(tmp_path: Path) -> None:
         written(tmp_path, Size.WHOLE, tmp_path)
     written(tmp_path, Size.WHOLE, tmp_path, replace=True)
     assert "All runs." in (tmp_path / "twice" / "index.md").read_text()
+
+
+def test_a_report_has_items_of_the_same_data(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "pal").mkdir(parents=True)
+    written(tmp_path, Size.QUICK, tmp_path, data=data)
+    written(tmp_path, Size.QUICK, tmp_path, data=data / ".." / "data")
+    with pytest.raises(InputError, match=r"made with the data in .*data, and this is without pub"):
+        written(tmp_path, Size.QUICK, tmp_path)
+    written(tmp_path, Size.QUICK, tmp_path, replace=True)
+    with pytest.raises(InputError, match=r"made without published data, and .*--replace it"):
+        written(tmp_path, Size.QUICK, tmp_path, data=data)
+
+
+@pytest.mark.parametrize("name", ["index.html", "index.md", "fig-2.csv", "report.json"])
+def test_files_that_are_of_no_report_are_not_overwritten(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")  # which no call writes
+    (folder / name).write_text("{")
+    with pytest.raises(InputError, match=rf"output: has .*{name}.* --replace it"):
+        written(tmp_path, Size.QUICK, tmp_path)
+    assert (folder / name).read_text() == "{"
+    written(tmp_path, Size.QUICK, tmp_path, replace=True)
+    assert json.loads((folder / "report.json").read_text())["size"] == "quick"
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_call_that_was_stopped_before_its_first_report_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    (folder / ".writing").touch()
+    (folder / "fig-1.csv").write_text("of the call that was stopped")
+    written(tmp_path, Size.QUICK, tmp_path)
+    assert (folder / "index.html").exists()
+
+
+def test_the_library_takes_the_data_that_the_command_line_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAAT_DATA", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match=r"data: is no folder .*absent"):
+        maat.reproduce("pal", "fig-5", progress=False)
+    monkeypatch.setenv("MAAT_DATA", "")
+    found = maat.reproduce("pal", "fig-5", progress=False)
+    assert isinstance(found, Reproduced)
+    assert "no folder is given" in str(found.failed)
+    assert repr(found).startswith("pal fig-5: Bins of PM scores")
+    assert "Not made: It needs published data" in repr(found)
 
 
 def test_two_calls_do_not_write_one_report(tmp_path: Path) -> None:
