@@ -30,41 +30,13 @@ from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import errors_by_field
+from frontend.measurements import ACCEPTED, KINDS
 from frontend.pages.measurements_drawn import drawn_fields, register_drawn
 from maat.api.measurements import MAX_ARCHIVE_BYTES, MAX_BYTES, MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-KINDS = {
-    "variability": "Unequal GPUs",
-    "interference": "Interference",
-    "locality": "Steps across nodes",
-    "profiles": "Profiles",
-    "trace": "Trace",
-}
-ACCEPTED = {
-    "variability": (
-        "One CSV for each application and GPU type, named after both, such as resnet-v100.csv; "
-        "applications are resnet, bert, pagerank, sgemm. Columns: uuid, the GPU, and perf, a time. "
-        "PAL's files are taken as they were published."
-    ),
-    "interference": (
-        "One CSV with the columns victim, partner, gpu_count, slowdown; or PAL's norm_speed.csv; "
-        "or Gavel's simulation_throughputs.json."
-    ),
-    "locality": (
-        "One CSV that maat measure locality wrote: what steps of models take on one node and on "
-        "several."
-    ),
-    "profiles": (
-        "A zip with a folder for each model: placements-TYPE.csv and scalability-TYPE.csv (step "
-        "times), validation-BATCH.csv (gradients by epoch). Or these files, named "
-        "MODEL-placements-TYPE.csv and so on. Or a JSON table of throughputs, Gavel's or "
-        "Shockwave's."
-    ),
-    "trace": "One file, in any format that Simulate takes.",
-}
 PROVENANCE = (
     ("source", "Measured by", "such as a paper's artifact; may stay empty"),
     ("url", "Taken from", "https://…"),
