@@ -19,14 +19,17 @@ from frontend.attributes import aria, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.dialogs import question, register_question
 from frontend.components.notices import notice, refusal
-from frontend.papers import QUICK, WHOLE, cost_of, item_name, paper_name
-from maat.api.papers import PaperItemOut
-from maat.client import calls
+from frontend.components.states import FINAL_STATES
+from frontend.papers import QUICK, WHOLE, cost_of, item_name, paper_name, size_of
+from maat.api.papers import PaperItemOut, ReproductionOut
+from maat.client import AsyncClient, calls
 from maat.client.calls import RawBody
 
 MAY_RUN = "simulations:run"
 _PRESSED, _CANCELLED = "papers-pressed", "papers-cancelled"
 _WHOLE = "papers-whole"
+MOST_LISTED = 20
+GOES_ALREADY = "It waits or runs already"
 
 
 class Pressed(TypedDict):
@@ -177,10 +180,28 @@ async def _begin(api: Api, pressed: Pressed) -> Changes:
         body["items"] = [pressed["item"]]
     try:
         async with api.visitor() as maat:
+            if any(_is_of(each, pressed) for each in await _going(maat)):
+                name = _capital(pressed["name"])
+                words = f"{name}, {pressed['size']}: cancel it first to begin again."
+                return {"changed": pressed["at"], "notices": notice(GOES_ALREADY, words)}
             await maat.send(calls.start_reproduction(body, idempotency_key=uuid4().hex))
     except Failure as error:
         return {"notices": refusal(error)}
     return {"changed": pressed["at"], "notices": notice("Begun", begun_words(pressed))}
+
+
+async def _going(maat: AsyncClient) -> list[ReproductionOut]:
+    """Return the tenant's newest reproductions that wait or run."""
+    newest = await maat.send(calls.reproductions(limit=MOST_LISTED))
+    return [each for each in newest["items"] if each["state"] not in FINAL_STATES]
+
+
+def _is_of(going: ReproductionOut, pressed: Pressed) -> bool:
+    """Return whether it makes what the button would: one item, or all of a paper."""
+    items = [item["key"] for item in going["items"]]
+    is_same_work = items == [pressed["item"]] if pressed["item"] else len(items) > 1
+    size = size_of(quick=going["quick"])
+    return going["paper"] == pressed["paper"] and size == pressed["size"] and is_same_work
 
 
 async def cancel(api: Api, *, pressed: Cancelled | None) -> Changes:
