@@ -101,7 +101,8 @@ class ReproducedRowOut(TypedDict):
 
     `of`: a cell for each of the table's labels; `published`: the published value in words, such as
     "1.2" or "at least 3"; `ours`: the mean over traces and seeds; `difference`: its share above the
-    published value; `spread`: sample standard deviation; `runs`: how many values `ours` is of.
+    published value, null also where that is 0 and ours is not; `spread`: sample standard deviation;
+    `runs`: how many values `ours` is of.
     """
 
     of: list[str]

@@ -79,9 +79,11 @@ class Published:
     def difference(self, ours: float) -> float | None:
         """Return by which share ours is off the nearest published value: 0.1 is 10 % more.
 
-        None where the published value is 0.
+        None where 0 is published and ours is another: that is no share of anything.
         """
         nearest = min(max(ours, self.least), self.most)
+        if ours == nearest:
+            return 0.0
         return None if nearest == 0 else ours / nearest - 1
 
 
@@ -109,7 +111,7 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """Return by which share the mean is off what was published."""
+        """Return by which share the mean is off what was published; None where 0 is missed."""
         published = Published.of(self.published)
         return None if published is None or self.mean is None else published.difference(self.mean)
 

@@ -31,7 +31,7 @@ def layout(rows: Sequence[Mapping[str, Any]]) -> Layout:
     if labels and all(row["published"] is None for row in rows):
         return _by_column(rows, labels)
     words, numbers = [*labels, MEASURE, "published"], columns[len(labels) + 2 :]
-    cells = [[cell(name, row[name]) for name in (*words, *numbers)] for row in rows]
+    cells = [[_cell_of(row, name) for name in (*words, *numbers)] for row in rows]
     return Layout([heading(name) for name in words], [heading(name) for name in numbers], cells)
 
 
@@ -61,6 +61,13 @@ def _by_column(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Layo
 def _with_spread(row: Mapping[str, Any]) -> str:
     spread = "" if row["spread"] is None else f" ± {cell('spread', row['spread'])}"
     return f"{cell('ours', row['ours'])}{spread}"
+
+
+def _cell_of(row: Mapping[str, Any], column: str) -> str:
+    compared = row["published"] is not None and row["ours"] is not None
+    if column == "difference" and compared and row[column] is None:
+        return "not 0"  # no share of a published 0
+    return cell(column, row[column])
 
 
 def heading(column: str) -> str:

@@ -129,6 +129,8 @@ def test_keys_are_names_of_the_papers_and_differ() -> None:
         (Published(most=0.3), 0.2, "at most 0.3", 0.0),
         (Published(least=100), 50, "at least 100", -0.5),
         (0.0, 1.0, "0", None),
+        (0.0, 0.0, "0", 0.0),
+        (Published(most=0.0), 0.2, "at most 0", None),
     ],
 )
 def test_a_difference_is_to_the_nearest_published_value(
