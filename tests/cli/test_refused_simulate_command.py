@@ -246,14 +246,6 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
             "Name a file in",
         ),
         (
-            ("--policy", "fifo,srtf", "--csv", "x.csv"),
-            "csv: is written for one policy at a time (got 'x.csv'). Name one policy, or leave",
-        ),
-        (
-            ("--policy", "fifo,srtf", "--series", "x.json"),
-            "series: is written for one policy at a time (got 'x.json'). Name one policy, or leave",
-        ),
-        (
             ("--series", "/nowhere/at/all"),
             "series: cannot be made a folder (No such file or directory) (got '/nowhere/at/all'). "
             "Name a new folder in one that exists, or a file that ends in .json.",
