@@ -62,7 +62,8 @@ def progress(operation: OperationOut, *, failed: str) -> Component | None:
 
 
 _NOT_AGAIN = html.Span(
-    "It cannot be changed in the form: its trace is a file, or not one that the form offers.",
+    "The form cannot be filled in from here: the trace came from a file or an upload, or the form "
+    "offers no such runs. Choose them there again.",
     className="caption",
 )
 
