@@ -22,8 +22,10 @@ from maat.scheduling.protocols import Policy
 
 if TYPE_CHECKING:
     from maat.contracts.checking import Outcome
+    from maat.contracts.subject import Trial
 
 QUICK_SHRINK_SECONDS = 2.0
+ANSWER_SECONDS = 30.0  # as a service gives an own policy, if its operator says nothing else
 USUAL_EXAMPLES, QUICK_EXAMPLES, MOST_EXAMPLES = 200, 25, 1_000_000
 
 
@@ -62,7 +64,7 @@ def _checked(given: argparse.Namespace) -> int:
     name, knobs = _name(given.policy), _knobs(given.set)
     POLICIES.build(name, knobs)
     try:
-        from maat.contracts.checking import SHRINK_SECONDS, outcomes
+        from maat.contracts.checking import SHRINK_SECONDS, NoAnswer, outcomes
         from maat.contracts.subject import Subject
     except ModuleNotFoundError as missing:
         raise InputError(
@@ -75,11 +77,16 @@ def _checked(given: argparse.Namespace) -> int:
         return POLICIES.build(name, knobs)
 
     print(f"{name}, {examples} rounds for each contract:", flush=True)
-    subject, broken = Subject(make, suiting_placer(name)), 0
+    subject, broken = Subject(make, suiting_placer(name), ANSWER_SECONDS), 0
     seconds = QUICK_SHRINK_SECONDS if given.quick else SHRINK_SECONDS
-    for outcome in outcomes(subject, examples=examples, seed=given.seed, shrink_seconds=seconds):
-        print("\n".join(_lines(outcome)), flush=True)
-        broken += not outcome.is_kept
+    found = outcomes(subject, examples=examples, seed=given.seed, shrink_seconds=seconds)
+    try:
+        for outcome in found:
+            print("\n".join(_lines(outcome)), flush=True)
+            broken += not outcome.is_kept
+    except NoAnswer as late:
+        print("\n".join(_unanswered(late.trial)))
+        return 1
     print("It keeps every contract." if not broken else f"It breaks {broken} of them.")
     return 1 if broken else 0
 
@@ -95,6 +102,14 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if outcome.trial is not None:
             yield "            The smallest round that was found:"
             yield from (f"              {line}" for line in lines_of(outcome.trial))
+
+
+def _unanswered(trial: Trial) -> Iterator[str]:
+    from maat.contracts.words import lines_of
+
+    yield f"  BROKEN  It answers within {ANSWER_SECONDS:g} s. Nothing more is checked."
+    yield "            It has not in this round:"
+    yield from (f"              {line}" for line in lines_of(trial))
 
 
 def _name(text: str) -> str:

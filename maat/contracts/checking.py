@@ -16,6 +16,7 @@ from maat.contracts.generated import NOW
 from maat.contracts.listing import FAMILIES, FIXED, Contract, Family
 from maat.contracts.small_rounds import round_of
 from maat.contracts.subject import Subject, Trial
+from maat.contracts.time_limit import TimeOver, time_limit
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ContractViolation, MaatError
 
@@ -45,13 +46,21 @@ class _EnoughTime(BaseException):
     """Ends a search: hypothesis catches no such error."""
 
 
+class NoAnswer(BaseException):
+    """The policy did not answer in a round within its time: nothing more can be checked."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self.trial = trial
+
+
 def outcomes(
     subject: Subject, *, examples: int, seed: int = 0, shrink_seconds: float = SHRINK_SECONDS
 ) -> Iterator[Outcome]:
     """Yield the outcome of every contract, in order.
 
     The same policy, examples and seed give the same outcomes, but for how small a counter-example
-    becomes: that takes time.
+    becomes: that takes time. Raises NoAnswer if the policy takes longer than it may.
     """
     search = _Search(subject, examples, seed, shrink_seconds)
     for family in FAMILIES:
@@ -133,7 +142,10 @@ def _first_broken(contract: Contract, subject: Subject, trial: Trial) -> str | N
     None: it cannot be judged.
     """
     try:
-        return next(contract.broken(subject, trial), "")
+        with time_limit(subject.answer_seconds):
+            return next(contract.broken(subject, trial), "")
+    except TimeOver:
+        raise NoAnswer(trial) from None
     except ContractViolation:
         return None
     except MaatError as failed:

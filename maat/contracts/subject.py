@@ -24,10 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Subject:
-    """A policy. `make` returns a new one each time, as a worker that is started again has it."""
+    """A policy. `make` returns a new one each time, as a worker that is started again has it.
+
+    `answer_seconds`: how long it may take in a round; None: as long as it likes.
+    """
 
     make: Callable[[], Policy]
     placer_name: str
+    answer_seconds: float | None = None
 
     @cached_property
     def policy(self) -> Policy:
