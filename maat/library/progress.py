@@ -1,12 +1,27 @@
-"""A progress bar on a terminal and in a notebook; nothing elsewhere, or without rich."""
+"""A progress bar on a terminal, drawn by rich if it is there, and in a notebook's cell."""
 
 from __future__ import annotations
 
+import html
 import sys
-from typing import TYPE_CHECKING
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+REFRESH_SECONDS = 0.2
+
+
+class _Drawn(Protocol):
+    """What draws a bar."""
+
+    def start(self) -> None: ...
+
+    def show(self, done: int, total: int, at: str) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class Bar:
@@ -16,29 +31,16 @@ class Bar:
     """
 
     def __init__(self, label: str, *, quiet: bool, total: float | None = None) -> None:
-        self._bar: Progress | None = None
-        if quiet or not (sys.stderr.isatty() or _in_notebook()):
+        self._bar: _Drawn | None = None
+        if quiet:
             return
-        try:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-            )
-        except ModuleNotFoundError:  # it comes with the command line
-            return
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[at]}"),
-            TimeElapsedColumn(),
-        )
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(label, total=total, at="")
+        if _in_notebook():
+            self._bar = _CellBar(label)
+        elif sys.stderr.isatty():
+            try:
+                self._bar = _TerminalBar(label, total)
+            except ModuleNotFoundError:  # rich comes with the command line
+                return
 
     def __enter__(self) -> Bar:
         if self._bar is not None:
@@ -52,7 +54,58 @@ class Bar:
     def show(self, done: int, total: int, at: str = "") -> None:
         """Show that `done` of `total` are done; `at`: where it is."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, at=at)
+            self._bar.show(done, total, at)
+
+
+class _TerminalBar:
+    def __init__(self, label: str, total: float | None) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[at]}"),
+            TimeElapsedColumn(),
+        )
+        self._bar: Progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(label, total=total, at="")
+        self.start, self.stop = self._bar.start, self._bar.stop
+
+    def show(self, done: int, total: int, at: str) -> None:
+        self._bar.update(self._task, completed=done, total=total, at=at)
+
+
+class _CellBar:
+    """HTML that is updated in place: rich would need ipywidgets there, and warn without."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._shown_at = label, -float("inf")
+        self._cell: Any = import_module("IPython.display")
+        self._display: Any = None
+
+    def start(self) -> None:
+        self._display = self._cell.display(self._cell.HTML(""), display_id=True)
+
+    def show(self, done: int, total: int, at: str) -> None:
+        if time.monotonic() - self._shown_at >= REFRESH_SECONDS:
+            self._shown_at = time.monotonic()
+            words = html.escape(f"{self._label} {done}/{total} {at}")
+            self._update(f'<progress value="{done}" max="{max(total, 1)}"></progress> {words}')
+
+    def stop(self) -> None:
+        self._update("")
+
+    def _update(self, content: str) -> None:
+        if self._display is not None:  # there is none outside a running kernel
+            self._display.update(self._cell.HTML(content))
 
 
 def _in_notebook() -> bool:

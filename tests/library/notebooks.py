@@ -46,9 +46,8 @@ def executed(path: Path, folder: Path, *, keeps_bars: bool = False) -> nbformat.
 
 
 def is_ended_bar(output: Mapping[str, Any]) -> bool:
-    """Return whether it is what rich leaves of a progress bar: an empty line."""
-    html = output.get("data", {}).get("text/html", "")
-    return re.fullmatch(r"<pre[^>]*></pre>\s*", html) is not None
+    """Return whether it is what is left of a progress bar: nothing, in HTML."""
+    return output.get("data", {}).get("text/html") == ""
 
 
 def outputs_of(book: nbformat.NotebookNode) -> list[list[str]]:

@@ -35,16 +35,37 @@ def cell(source: str) -> nbformat.NotebookNode:
 
 
 def test_a_notebook_shows_a_bar_and_the_tables_of_what_ends_a_cell(tmp_path: Path) -> None:
-    run = "import maat\nrun = maat.simulate(maat.generate(jobs=3, hours=1), policy='fifo'{})\n"
+    warned = "import warnings\nwarnings.simplefilter('always')\n"
+    run = (
+        warned
+        + "import maat\nrun = maat.simulate(maat.generate(jobs=3, hours=1), policy='fifo'{})\n"
+    )
     cells = [cell(run.format("")), cell(run.format(", progress=False")), cell("run.jobs")]
     path = tmp_path / "book.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
 
     with_bar, without, shown = executed(path, tmp_path, keeps_bars=True).cells
 
-    assert any(is_ended_bar(output) for output in with_bar.outputs)
+    assert [is_ended_bar(output) for output in with_bar.outputs] == [True]
     assert without.outputs == []
     assert "<table>" in shown.outputs[0]["data"]["text/html"]
+
+
+def test_a_bar_in_a_cell_says_where_it_is_and_goes(tmp_path: Path) -> None:
+    lines = """
+import IPython.display as shown
+from maat.library import progress
+said = []
+shown.DisplayHandle.update = lambda self, obj, **_: said.append(obj.data)
+with progress.Bar("<runs>", quiet=False) as bar:
+    bar.show(1, 4, "hour 2")
+said
+"""
+    path = tmp_path / "book.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell(lines)]), path)
+    said = outputs_of(executed(path, tmp_path))[0][0]
+    bar = '<progress value="1" max="4"></progress> &lt;runs&gt; 1/4 hour 2'
+    assert said == repr([bar, ""])
 
 
 def test_an_output_that_differs_is_noticed(tmp_path: Path) -> None:
