@@ -15,7 +15,7 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import heading, print_json, print_table, say, warn, write_table
+from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
 from maat.cli.policy_options import read_contestants
@@ -169,14 +169,15 @@ def compare_command(
         for workload in plan.first_workloads()
         for note in notes_before(workload, _shortest(rounds))
     )
-    compared = run_plan(
-        plan,
-        against,
-        workers=runs.workers,
-        cache=runs.cache,
-        series=output.needs_series,
-        quiet=output.as_json,
-    )
+    with printed_aside():
+        compared = run_plan(
+            plan,
+            against,
+            workers=runs.workers,
+            cache=runs.cache,
+            series=output.needs_series,
+            quiet=output.as_json,
+        )
     try:
         output.write(compared)
     finally:  # what was computed is printed, whatever becomes of the files

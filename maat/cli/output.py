@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, redirect_stdout
 from pathlib import Path
 
 import typer
@@ -41,6 +42,11 @@ def warn(lines: Iterable[str]) -> None:
     """Print warnings to standard error, each once."""
     for line in dict.fromkeys(lines):
         typer.echo(f"maat: {line}", err=True)
+
+
+def printed_aside() -> AbstractContextManager[object]:
+    """Send what a user's own policy prints to standard error: standard output has the result."""
+    return redirect_stdout(sys.stderr)
 
 
 def print_json(value: object) -> None:

@@ -13,7 +13,7 @@ from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, read_figures
 from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import heading, print_json, print_table, say, warn, write_table
+from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import PlotFile, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
@@ -189,7 +189,8 @@ def simulate_command(
         for name in names
     ]
     warn(notes_before(scenarios[0].workload, conditions.round_seconds))
-    runs = [run_scenario(scenario, quiet=output.as_json) for scenario in scenarios]
+    with printed_aside():
+        runs = [run_scenario(scenario, quiet=output.as_json) for scenario in scenarios]
     summaries = [{**run.summary, **output.paths()} for run in runs]
     if output.with_fairness:
         for summary, figures in zip(summaries, fairness_of([r.result for r in runs]), strict=True):

@@ -15,7 +15,7 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import heading, print_json, print_table, say, warn, write_table
+from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
@@ -141,14 +141,15 @@ def sweep_command(
         for point in planned.points
         for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds)
     )
-    swept = run_points(
-        sweep,
-        planned,
-        workers=runs.workers,
-        cache=runs.cache,
-        series=output.needs_series,
-        quiet=output.as_json,
-    )
+    with printed_aside():
+        swept = run_points(
+            sweep,
+            planned,
+            workers=runs.workers,
+            cache=runs.cache,
+            series=output.needs_series,
+            quiet=output.as_json,
+        )
     _say_repaired(swept.result)
     try:
         output.write(swept)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import (
@@ -81,7 +82,7 @@ def run_tasks(
 
 def _in_processes(todo: Mapping[str, Task], workers: int, cache: ResultCache | None) -> Results:
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
     try:
         yield from _on(pool, todo, cache, _result)
     finally:
@@ -165,8 +166,9 @@ def _run_and_store(key: str, task: Task, cache: ResultCache | None) -> Kept | Ma
     return result
 
 
-def _end_with_parent() -> None:
-    """End this process as soon as its parent ends."""
+def _begin() -> None:
+    """Leave standard output to the parent, whose result it is, and end as soon as it ends."""
+    sys.stdout = sys.stderr
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

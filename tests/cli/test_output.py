@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,14 @@ from maat.library.tables import Table
 from maat.scheduling.errors import ParameterError
 
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.01\n"
+LOUD = """
+class Loud:
+    \"\"\"Give each job the first GPU, and say so.\"\"\"
+
+    def allocate(self, round_input):
+        print("I decide")
+        return {job.id: ("t4", 1) for job in round_input.jobs[:4]}
+"""
 CLUSTER = ("--cluster", "t4=1x4")
 COMMANDS = {
     "simulate": ("--policy", "fifo"),
@@ -91,6 +101,26 @@ def test_an_experiment_does_not_write_two_outputs_to_one_file(command: str, tmp_
     assert done.returncode == 2
     assert done.stderr.startswith("maat: plot: names what --csv writes")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate --policy loud_policy:Loud",
+        "compare --policy loud_policy:Loud,fifo --workers 2",
+        "sweep --policy loud_policy:Loud --vary round_seconds=60,120 --workers 1",
+    ],
+)
+def test_what_an_own_policy_prints_is_not_in_the_json(
+    words: str, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trace.parent / "loud_policy.py").write_text(LOUD)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(trace.parent), *sys.path]))
+    command, *options = words.split()
+    done = maat_process(command, str(trace), *options, *CLUSTER, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+    assert "I decide" in done.stderr
 
 
 @pytest.mark.needs_chromium
