@@ -123,7 +123,7 @@ def test_uploaded_profiles_are_listed_with_their_provenance_and_drawn(
     server: Any, inside: Any
 ) -> None:
     page = inside.follow(f"{server.url}/measurements")
-    page.get_by_text("Profiles", exact=True).click()
+    choose(page, "#measurements-kind", "Profiles")
     page.set_input_files(
         "#measurements-upload input",
         {
