@@ -43,7 +43,7 @@ _MEASURE = plain_remedy(
     "measure",
     "wait",
     "Measure what the two lose on one GPU (maat measure pairs) and have an administrator declare "
-    "it for the cluster (maat upload-measurement, then maat change-cluster --interference); or "
+    "it for the cluster (maat upload, then maat change-cluster --interference); or "
     "wait for idle GPUs.",
 )
 _MOST_NEEDS_TOLD = 5

@@ -188,7 +188,7 @@ COMMANDS = (
         "maat.cli.measurements:measurements",
     ),
     Command(
-        "upload-measurement",
+        "upload",
         "Upload measured GPUs, interference, profiles of models, or a trace for simulations.",
         "maat.cli.measurements:upload_measurement",
     ),

@@ -67,7 +67,7 @@ def measure_locality(
     output: Annotated[
         Path,
         typer.Option(
-            help="The CSV for --locality-penalty and upload-measurement; in one that exists, the "
+            help="The CSV for --locality-penalty and upload; in one that exists, the "
             "row of the same measurement is replaced."
         ),
     ] = Path("locality.csv"),

@@ -1,4 +1,4 @@
-"""`maat measurements`, `maat upload-measurement`, `maat delete-measurement`: for simulations."""
+"""`maat measurements`, `maat upload`, `maat delete-measurement`: for simulations."""
 
 from __future__ import annotations
 

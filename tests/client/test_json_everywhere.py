@@ -138,7 +138,7 @@ def reports(walk: Walk) -> None:
     walk("unschedule-report", schedule["id"])
     table = walk.folder / "interference.csv"
     table.write_text("victim,partner,gpu_count,slowdown\nbert,ncf,1,1.5\n")
-    made = walk("upload-measurement", str(table), "--kind", "interference")
+    made = walk("upload", str(table), "--kind", "interference")
     walk("measurements")
     walk("delete-measurement", made["id"])
 

@@ -215,20 +215,19 @@ def test_a_folder_and_a_zip_of_profiles_are_uploaded_with_their_provenance(
         (model / Path(name).name).write_text(text)
     asked = ("--kind", "profiles", "--json", "--source", "mine", "--licence", "MIT")
     by_folder = {
-        folder: json.loads(run("upload-measurement", str(folder), *asked))
-        for folder in (model, model.parent)
+        folder: json.loads(run("upload", str(folder), *asked)) for folder in (model, model.parent)
     }
     assert {made["files"][0]["name"] for made in by_folder.values()} == {"bert/placements-aws.csv"}
     assert {made["licence"] for made in by_folder.values()} == {"MIT"}
     packed = tmp_path / "packed.zip"
     packed.write_bytes(base64.b64decode(zipped(profile_files("bert"))))
-    made = json.loads(run("upload-measurement", str(packed), *asked))
+    made = json.loads(run("upload", str(packed), *asked))
     assert (made["name"], made["covers"]) == ("packed", {"t4": ["bert"]})
     with pytest.raises(ParameterError, match="uploaded alone"):
-        run("upload-measurement", str(packed), str(model), *asked)
+        run("upload", str(packed), str(model), *asked)
     (model / "scalability-aws.csv").unlink()
     with pytest.raises(ApiError, match=r"scalability-aws\.csv"):
-        run("upload-measurement", str(model), *asked, "--name", "half")
+        run("upload", str(model), *asked, "--name", "half")
 
 
 def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) -> None:
@@ -238,21 +237,21 @@ def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) 
         (folder / f"{application}-v100.csv").write_text("uuid,perf\na,1\nb,2\n")
     table.write_text("victim,partner,gpu_count,slowdown\nbert,ncf,1,1.5\n")
     assert "'unequal' holds measurements of v100: bert, resnet" in run(
-        "upload-measurement", str(folder), "--kind", "variability"
+        "upload", str(folder), "--kind", "variability"
     )
     made: Any = json.loads(
-        run("upload-measurement", str(table), "--kind", "interference", "--name", "mine", "--json")
+        run("upload", str(table), "--kind", "interference", "--name", "mine", "--json")
     )
     assert (made["name"], made["covers"]) == ("mine", {"every GPU": ["bert", "ncf"]})
     assert made["id"] in run("measurements", "--kind", "interference")
     assert run("delete-measurement", made["id"]) == f"{made['id']} is deleted\n"
     assert made["id"] not in run("measurements")
     with pytest.raises(ApiError) as refused:
-        run("upload-measurement", str(table), "--kind", "variability")
+        run("upload", str(table), "--kind", "variability")
     assert "APPLICATION-GPUTYPE.csv" in str(refused.value)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ParameterError, match="is not readable text"):
-        run("upload-measurement", str(tmp_path / "binary.csv"), "--kind", "interference")
+        run("upload", str(tmp_path / "binary.csv"), "--kind", "interference")
 
 
 def test_what_the_service_refuses_is_told_by_field(run: Run) -> None:
