@@ -265,8 +265,11 @@ def test_what_jobs_said_of_gpus_is_shown_with_who_said_it_and_is_forgotten(
 ) -> None:
     database = Database(f"sqlite:///{server.folder / 'maat.db'}")
     with database.session_scope() as session:
-        job = session.exec(select(Job).where(Job.name == "long-1")).one()
-        node = session.exec(select(Node).where(Node.name == "t4-0")).one()
+        job = session.exec(
+            select(Job).where(Job.name == "long-1", Job.cluster_id == server.cluster_id)
+        ).one()
+        on_its_cluster = select(Node).where(Node.cluster_id == job.cluster_id)
+        node = session.exec(on_its_cluster.where(Node.name == "t4-0")).one()
         attempt = AttemptRow(
             job_id=job.id,
             cluster_id=job.cluster_id,
