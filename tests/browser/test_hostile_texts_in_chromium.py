@@ -26,6 +26,8 @@ WITHOUT_NAMES = {
     "/sign-in",
     "/404",
     "/admin?tab=health",
+    "/papers",
+    "/papers/sia/table-2",
 }
 """They show no name that a tenant gave, or cut it in a chart."""
 SAMPLED = ("/", "/jobs", "/jobs/", "/rounds/", "/simulations/", "/usage", "/admin?tab=quotas")
@@ -78,6 +80,9 @@ def addresses(world: World) -> list[str]:
         "number": str(last_round(world)),
         "simulation_id": world.red["simulations"][0],
         "sweep_id": world.red["sweeps"][0],
+        "experiment_id": world.red["experiments"][0],
+        "paper": "sia",
+        "item": "table-2",
     }
     paths = [
         re.sub(r"<(\w+)>", lambda found: ids[found[1]], page["path_template"] or page["path"])
