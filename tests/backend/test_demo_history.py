@@ -56,6 +56,7 @@ BEGINS_WITHOUT = {
     *("gpu_quotas", "reservations", "weight_changes", "simulations", "simulation_runs"),
     *("sweeps", "sweep_points", "sweep_members", "measurements", "measurement_files"),
     *("measurement_uses", "reports", "report_deliveries", "report_schedules"),
+    *("experiments", "reproductions", "reproduced_items", "reproduced_runs", "paper_runs"),
     *("webhooks", "webhook_deliveries", "webhook_notices"),
 }
 
