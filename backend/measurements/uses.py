@@ -67,12 +67,14 @@ def find_uses(
         MeasurementKind.VARIABILITY: request.variability,
         MeasurementKind.INTERFERENCE: request.interference,
         MeasurementKind.PROFILES: request.profiles,
-        MeasurementKind.LOCALITY: request.locality_penalty,
+        MeasurementKind.LOCALITY: None
+        if request.locality_penalty == MEASURED  # by the steps of the models, not by an upload
+        else request.locality_penalty,
     }
     return [
         _use(session, principal, kind, given)
         for kind, given in named_by_kind.items()
-        if isinstance(given, str) and given not in (SYNTHETIC, MEASURED)
+        if isinstance(given, str) and given != SYNTHETIC
     ]
 
 
