@@ -116,10 +116,10 @@ def _check_runs(items: Sequence[Item], bench: Bench, most: int) -> None:
                 f"reproduction: {most}."
             )
             remedy = (
-                "Ask for a quick one; or run `maat reproduce`; whoever runs the service can raise "
+                "Ask for a quick one, or run `maat reproduce`; an operator can raise "
                 "MAAT_WHOLE_PAPER_RUNS."
                 if most == 0 or len(items) == 1
-                else "Ask for fewer items, or for a quick one; whoever runs the service can raise "
+                else "Ask for fewer items, or for a quick one; an operator can raise "
                 "MAAT_WHOLE_PAPER_RUNS."
             )
             raise Invalid(message, errors=[FieldError("/quick", "too_large", message, remedy)])

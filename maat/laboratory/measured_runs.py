@@ -25,7 +25,7 @@ STOP_SECONDS = 30.0
 _LOOK_SECONDS = 0.05
 _SHOWN_CHARACTERS = 300  # of what a run wrote last, in an error
 _TOLD = {0, -signal.SIGTERM, 128 + signal.SIGTERM}  # exit codes of a process that was told to end
-_NOT_PASSED_ON = ("MAAT_", "SLURM_", "CUDA")  # variables that whoever starts a process sets
+_NOT_PASSED_ON = ("MAAT_", "SLURM_", "CUDA")  # variables of the process that starts it
 _SRUN_LOG = "srun.log"
 
 

@@ -116,7 +116,7 @@ class Registry(Generic[T_co]):
         return self._others.refused
 
     def admit(self, entry: Entry[T_co]) -> None:
-        """Add one that whoever runs this process has named. It has the name `module:Class`."""
+        """Add an entry for this process alone, by the name `module:Class`."""
         self._admitted[entry.name] = entry
 
     def dismiss_admitted(self) -> None:

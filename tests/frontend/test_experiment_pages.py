@@ -40,7 +40,7 @@ from maat.client.errors import FieldProblem
 SCALING, TUNING = FORMS["autoscaling"], FORMS["tuning"]
 
 
-def held(kind: str, **changes: Any) -> dict[str, Any]:
+def field_values(kind: str, **changes: Any) -> dict[str, Any]:
     """What the form holds as it opens, with changes."""
     form = layout(kind=kind)[f"experiments-{kind}"]
     return {name: form[f"{kind}-{name}"].value for name in FORMS[kind].fields} | changes
@@ -98,14 +98,14 @@ def autoscaling(*runs: RentedOut) -> AutoscalingOut:
 
 @pytest.mark.parametrize(("form", "kind"), [(SCALING, "autoscaling"), (TUNING, "tuning")])
 def test_a_form_as_it_opens_is_whole_and_the_schema_takes_it(form: Any, kind: str) -> None:
-    values = held(kind)
+    values = field_values(kind)
     assert form.unfinished(values) == {}
     sent = form.body_type.model_validate(form.body(values))
     assert sent.name
 
 
 def test_the_defaults_of_the_forms_are_the_papers() -> None:
-    sent = AutoscalingBody.model_validate(SCALING.body(held("autoscaling")))
+    sent = AutoscalingBody.model_validate(SCALING.body(field_values("autoscaling")))
     assert (sent.model, sent.cluster, sent.fixed_nodes, sent.lower) == (
         "imagenet",
         "t4=16x4",
@@ -113,12 +113,12 @@ def test_the_defaults_of_the_forms_are_the_papers() -> None:
         0.5,
     )
     assert sent.upper == pytest.approx(2 / 3, abs=0.001)
-    search = TuningBody.model_validate(TUNING.body(held("tuning")))
+    search = TuningBody.model_validate(TUNING.body(field_values("tuning")))
     assert (search.trials, search.at_a_time, search.static_gpus) == (100, 4, 4)
 
 
 def test_a_generated_workload_and_an_uploaded_trace_are_sent_with_their_policy() -> None:
-    drawn = SCALING.body(held("autoscaling", trained="generated", jobs=5, hours=1, seed=3))
+    drawn = SCALING.body(field_values("autoscaling", trained="generated", jobs=5, hours=1, seed=3))
     assert drawn["trace"] == {
         "kind": "generated",
         "family": "philly",
@@ -128,7 +128,9 @@ def test_a_generated_workload_and_an_uploaded_trace_are_sent_with_their_policy()
         "seed": 3,
     }
     assert "model" not in drawn
-    sent = SCALING.body(held("autoscaling", trained="uploaded", uploaded="mine", policy="sia"))
+    sent = SCALING.body(
+        field_values("autoscaling", trained="uploaded", uploaded="mine", policy="sia")
+    )
     assert (sent["trace"], sent["policy"]) == ({"kind": "uploaded", "measurement": "mine"}, "sia")
 
 
@@ -150,7 +152,7 @@ def test_a_generated_workload_and_an_uploaded_trace_are_sent_with_their_policy()
 def test_the_form_itself_sees_what_cannot_be(
     kind: str, changes: dict[str, Any], field: str
 ) -> None:
-    assert list(FORMS[kind].unfinished(held(kind, **changes))) == [field]
+    assert list(FORMS[kind].unfinished(field_values(kind, **changes))) == [field]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def autoscaling_body(values: FormValues) -> RawBody:
         "fidelity": values["fidelity"],
         **_trained(values),
         **{name: values[name] for name in FORMS[AUTOSCALING].numbers},
-        **_given(fixed_nodes=sizes_of(values["fixed_nodes"]) or None),
+        **_without_absent(fixed_nodes=sizes_of(values["fixed_nodes"]) or None),
         **_profiles(values),
     }
 
@@ -146,7 +146,7 @@ def _profiles(values: FormValues) -> RawBody:
     return {} if chosen in (None, CATALOG) else {"profiles": chosen}
 
 
-def _given(**values: object) -> RawBody:
+def _without_absent(**values: object) -> RawBody:
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -214,7 +214,7 @@ def _check(name: str, value: str) -> str | None:
     return f"{name.capitalize()}: {quoted(value)} is not taken. {wrong}" if wrong else None
 
 
-def held(name: str, value: str) -> object:
+def field_value(name: str, value: str) -> object:
     """Return a value of the address as its field holds it."""
     return number_in(value) if name in _numbers() else value
 

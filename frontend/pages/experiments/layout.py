@@ -22,7 +22,7 @@ from frontend.pages.experiments.forms import (
     KINDS,
     TRAINED,
     TUNING,
-    held,
+    field_value,
     takes_of_address,
 )
 from frontend.routing import QueryValue, query_value
@@ -82,7 +82,7 @@ def _fill_in(form: Component, kind: str, query: dict[str, QueryValue]) -> None:
         if value is None or takes[called](value) is not None:
             continue
         field = form[f"{kind}-{name}"]
-        field.value = held(name, value)
+        field.value = field_value(name, value)
         if name in FORMS[kind].offered and value not in _values(field.data):
             field.data = [*field.data, {"value": value, "label": value}]
     if kind == AUTOSCALING:

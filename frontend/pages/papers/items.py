@@ -58,7 +58,7 @@ def data_note(papers: PapersOut, *, may_run: bool) -> list[Component]:
     elif not papers["has_data"]:
         lines.append(
             "The service has no published data: models of the catalog and generated traces stand "
-            "in where they can. Whoever runs the service names the folder as MAAT_DATA."
+            "in where they can. An operator names the folder as MAAT_DATA."
         )
     if not may_run:
         lines.append("Your account may look; one that may run simulations can reproduce.")
