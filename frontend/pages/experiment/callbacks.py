@@ -55,6 +55,8 @@ TEXTS: Mapping[str, Callable[..., str]] = {
     "best": trials_csv,
 }
 HEAD = ("head", "actions", "progress", "verdict", "request")
+# Tables that are not shown: without their skeletons, which move unseen.
+_NO_TABLES = dict.fromkeys(LISTED, "")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -111,6 +113,7 @@ async def show(
         "progress": progress(operation, failed="A run failed"),
         "verdict": verdict(found),
         "request": request_facts(found),
+        **_NO_TABLES,
         **parts_of(found, scheme),
         **{other: {} if other == kind else UNSHOWN for other in FIGURES},
         "asked": BELOW,
@@ -145,7 +148,7 @@ async def save(api: Api, name: str, *, clicks: int | None, experiment_id: str) -
 def failed(error: Exception) -> Changes:
     """Return what to show of a failure."""
     hidden = dict.fromkeys((*FIGURES, "asked"), UNSHOWN)
-    empty = {"actions": None, "verdict": "", "request": "", **hidden}
+    empty = {"actions": None, "verdict": "", "request": "", **_NO_TABLES, **hidden}
     if isinstance(error, ApiError) and error.status == 404:
         absent = missing(
             "No such experiment",
