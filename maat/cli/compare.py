@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maat.cli.condition_options import ConditionOptions
-from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
+from maat.cli.figure_options import read_figures
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn, write_table
-from maat.cli.output_files import check_outputs
-from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
+from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn
+from maat.cli.plot_options import OF_MEANS, figure_option
 from maat.cli.policy_options import read_contestants
 from maat.cli.round_options import Rounds, RoundsOfEach, read_rounds
 from maat.cli.run_options import RunOptions
-from maat.cli.series_files import OF_STUDY, SeriesPath, write_series
+from maat.cli.study_output import StudyOutput
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
 from maat.laboratory.comparison import (
     Basis,
@@ -32,7 +30,6 @@ from maat.laboratory.comparison import (
 )
 from maat.laboratory.comparison_run import ComparisonPlan
 from maat.laboratory.figures import (
-    DEFAULT_RULE,
     FIGURES,
     POOLED_P99,
     UNFAIR_FRACTION,
@@ -74,22 +71,10 @@ Baseline = Annotated[
 
 
 @dataclass(frozen=True)
-class CompareOutput:
-    """What to print and write."""
+class CompareOutput(StudyOutput):
+    plots = ComparisonPlots
 
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object with runs, means and paired differences, not rounded.",
-        ),
-    ] = False
-    csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")] = None
-    series_path: SeriesPath = None
-    plot_path: PlotFile = None
     figure: Annotated[str | None, figure_option(ComparisonPlots, more=OF_MEANS)] = None
-    figure_names: FigureNames = None
-    rule: RuleOfFairness = DEFAULT_RULE
 
     def columns(self, *, several_runs: bool) -> tuple[str, ...]:
         """Return the figures of the table of means. Raises InputError."""
@@ -97,31 +82,6 @@ class CompareOutput:
         if several_runs:
             usual.insert(usual.index("p99_jct_hours") + 1, POOLED_P99)
         return read_figures(self.figure_names, usual=usual, known=FIGURES, rule=self.rule)
-
-    @property
-    def needs_series(self) -> bool:
-        """Whether what is written or drawn needs the series of the runs."""
-        return self.series_path is not None or ComparisonPlots.needs_series(self.figure)
-
-    def check(self, *, inputs: Sequence[Path]) -> None:
-        """Check before the runs that what is asked for can be written. Raises InputError."""
-        check_outputs(
-            ComparisonPlots,
-            csv=self.csv_path,
-            plot=self.plot_path,
-            figure=self.figure,
-            series=self.series_path,
-            series_names=OF_STUDY,
-            inputs=inputs,
-        )
-
-    def write(self, compared: Comparison) -> None:
-        """Draw, and write the runs and their series, if they are asked for."""
-        if self.csv_path is not None:
-            write_table(self.csv_path, compared.runs)
-        if self.series_path is not None:
-            write_series({name: compared.series(name) for name in OF_STUDY}, self.series_path)
-        write_plot(self.plot_path, self.figure, compared.plot)
 
 
 USUAL = (
@@ -179,7 +139,7 @@ def compare_command(
             quiet=output.as_json,
         )
     try:
-        output.write(compared)
+        output.write(compared, compared.runs)
     finally:  # what was computed is printed, whatever becomes of the files
         if output.as_json:
             print_json(compared.to_dict())

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maat.cli.condition_options import ConditionOptions
-from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
+from maat.cli.figure_options import read_figures
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn, write_table
-from maat.cli.output_files import check_outputs
-from maat.cli.plot_options import OF_MEANS, PlotFile, figure_option, write_plot
+from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn
+from maat.cli.plot_options import OF_MEANS, figure_option
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
-from maat.cli.series_files import OF_STUDY, SeriesPath, write_series
+from maat.cli.study_output import StudyOutput
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
-from maat.laboratory.figures import DEFAULT_RULE, FIGURES, POOLED_P99, UNFAIR_FRACTION
+from maat.laboratory.figures import FIGURES, POOLED_P99, UNFAIR_FRACTION
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import FailedPoint, Row, Sweep, Varied
 from maat.laboratory.sweep_runner import Origin, SweepResult
@@ -44,54 +42,15 @@ PolicyName = Annotated[
 
 
 @dataclass(frozen=True)
-class SweepOutput:
-    """What to print and write."""
+class SweepOutput(StudyOutput):
+    plots = SweepPlots
 
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON object with every point and every mean, not rounded."
-        ),
-    ] = False
-    csv_path: Annotated[
-        Path | None,
-        typer.Option("--csv", help="Write one line per point: settings, seed and figures."),
-    ] = None
-    series_path: SeriesPath = None
-    plot_path: PlotFile = None
     figure: Annotated[str | None, figure_option(SweepPlots, more=OF_MEANS)] = None
-    figure_names: FigureNames = None
-    rule: RuleOfFairness = DEFAULT_RULE
 
     def columns(self) -> tuple[str, ...]:
         """Return the figures of the table. Raises InputError."""
         known = [name for name in FIGURES if name != POOLED_P99]
         return read_figures(self.figure_names, usual=USUAL, known=known, rule=self.rule)
-
-    @property
-    def needs_series(self) -> bool:
-        """Whether what is written or drawn needs the series of the runs."""
-        return self.series_path is not None or SweepPlots.needs_series(self.figure)
-
-    def check(self, *, inputs: Sequence[Path]) -> None:
-        """Check before the runs that what is asked for can be written. Raises InputError."""
-        check_outputs(
-            SweepPlots,
-            csv=self.csv_path,
-            plot=self.plot_path,
-            figure=self.figure,
-            series=self.series_path,
-            series_names=OF_STUDY,
-            inputs=inputs,
-        )
-
-    def write(self, swept: Swept) -> None:
-        """Draw, and write the points and the series of their runs, if they are asked for."""
-        if self.csv_path is not None:
-            write_table(self.csv_path, swept.table)
-        if self.series_path is not None:
-            write_series({name: swept.series(name) for name in OF_STUDY}, self.series_path)
-        write_plot(self.plot_path, self.figure, swept.plot)
 
 
 USUAL = (
@@ -152,7 +111,7 @@ def sweep_command(
         )
     _say_repaired(swept.result)
     try:
-        output.write(swept)
+        output.write(swept, swept.table)
     finally:  # what was computed is printed, whatever becomes of the files
         if output.as_json:
             print_json(swept.to_dict())
