@@ -131,7 +131,7 @@ def _lent_result(future: Future[Kept | MaatError]) -> Kept | MaatError:
     except BrokenExecutor:
         raise
     except Exception as failed:
-        error = MaatError(f"The executor failed ({type(failed).__name__}: {failed}).")
+        error = MaatError(f"A run on the executor failed ({type(failed).__name__}: {failed}).")
         error.__cause__ = failed
         return error
     if isinstance(result, Mapping | MaatError):

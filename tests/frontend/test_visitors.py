@@ -148,6 +148,10 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "least_stay_seconds": "1800.0",
         "most_moves_per_hour": "",
         "paused": "",
+        "paper": "pal",
+        "item": "fig-13",
+        "size": "quick",
+        "cost": "x",
     }
     answers: dict[str, Any] = {}
     pages = (Page(client, path, settings, said, answers) for path in pages_of(world))

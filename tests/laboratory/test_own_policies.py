@@ -20,7 +20,7 @@ from maat.laboratory.setup import GeneratedTrace, Setup, Trace
 from maat.laboratory.sweep import Sweep, Varied
 from maat.laboratory.sweep_runner import run_sweep
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import ParameterError
+from maat.scheduling.errors import MaatError, ParameterError
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.policies.srtf import Srtf
@@ -122,8 +122,9 @@ def test_what_an_executor_has_not_begun_is_cancelled_with_the_comparison() -> No
         raise RuntimeError("in a policy")
 
     bad = replace(OWN, own_policy=Mine(seen=fails))
-    with Told(1) as executor, pytest.raises(RuntimeError, match="in a policy"):
+    with Told(1) as executor, pytest.raises(MaatError, match="RuntimeError: in a policy") as failed:
         run_comparison(plan(bad, seeds=tuple(range(40))), executor=executor)
+    assert isinstance(failed.value.__cause__, RuntimeError)
     assert len(begun) < 40
 
 

@@ -169,7 +169,7 @@ class Absent(Executor):
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        (OSError("node died"), r"The executor failed \(OSError: node died\)"),
+        (OSError("node died"), r"A run on the executor failed \(OSError: node died\)"),
         (None, "The executor returned no result, but NoneType"),
         (BrokenExecutor("gone"), r"ended without a result.* `if __name__ == \"__main__\":`"),
     ],
