@@ -106,7 +106,7 @@ SHOWN: Mapping[str, Shown] = {
     "pollux fig-7": Shown(
         ("Pollux (p = -1)",), "jobs with rho below 2, %", "99", "Finish-time fairness rho"
     ),
-    "pollux fig-8a": Shown(("Pollux (p = -1)", "0.5"), "average JCT, h", "0.4261", "Load"),
+    "pollux fig-8a": Shown(("Pollux (p = -1)", "1"), "average JCT, h", "0.5802", "Load"),
     "pollux sec-5.3.2": Shown(("cifar10",), "JCT shorter if all is known, %", "2 to 5", "Model"),
     "pollux fig-8b": Shown(("60",), "average JCT, h", "0.5802", "Seconds between rounds"),
     "pollux fig-8c": Shown(

@@ -72,6 +72,27 @@ def test_stored_values_are_of_the_workloads_at_hand(data_folder: Path) -> None:
     assert settings._stored_hours(Bench(Data(), Size.QUICK)) == pytest.approx(0.7642, abs=1e-4)
 
 
+@pytest.mark.parametrize(("workloads", "is_compared"), [(0, False), (1, False), (8, True)])
+def test_a_stored_mean_of_eight_workloads_is_compared_with_no_fewer(
+    workloads: int, *, is_compared: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "pollux" / "workloads").mkdir(parents=True)
+    for number in range(1, workloads + 1):
+        (tmp_path / "pollux" / "workloads" / f"workload-{number}.csv").touch()
+    bench = Bench(Data(tmp_path), Size.WHOLE)
+    rows = settings._of_eight(bench, ("Sia", "0.5"), "average JCT, h", [0.3], 0.4)
+    assert [(row.measure, row.mean, row.published, row.difference) for row in rows] == (
+        [("average JCT, h", 0.3, 0.4, pytest.approx(-0.25))]
+        if is_compared
+        else [
+            ("average JCT, h", 0.3, None, None),
+            ("average JCT, h: mean of eight workloads", None, 0.4, None),
+        ]
+    )
+    of_the_same = settings._of_the_same(bench, ("Sia", "1"), "average JCT, h", [0.3], 0.4)
+    assert (of_the_same[0].published == 0.4) == bool(workloads)
+
+
 @pytest.mark.needs_data
 def test_tiresias_and_optimus_reach_the_stored_results(data_folder: Path) -> None:
     bench = Bench(Data(data_folder), Size.QUICK)
