@@ -21,7 +21,7 @@ from maat.papers.data import SETTING, Data
 from maat.papers.items import Paper
 from maat.papers.layout import layout
 from maat.papers.report import as_data
-from maat.papers.reproducing import Reproduced, make
+from maat.papers.reproducing import Reproduced, make, say_cost
 from maat.papers.standing import as_rows
 from maat.papers.written import Folder
 from maat.scheduling.errors import InputError
@@ -91,6 +91,7 @@ def reproduce_command(
     size = Size.QUICK if quick else Size.WHOLE
     folder = Folder(output, known, size, data=found, replace=replace)
     with folder.writing(), Pictures() as pictures, Bar(paper, quiet=as_json) as bar:
+        say_cost(bar, known, chosen, data=found, size=size)
         made, written = [], list[Path]()
         for each in make(
             known,

@@ -21,6 +21,8 @@ class _Drawn(Protocol):
 
     def show(self, done: int, total: int, at: str) -> None: ...
 
+    def say(self, text: str) -> None: ...
+
     def stop(self) -> None: ...
 
 
@@ -32,6 +34,7 @@ class Bar:
 
     def __init__(self, label: str, *, quiet: bool, total: float | None = None) -> None:
         self._bar: _Drawn | None = None
+        self._quiet = quiet
         if quiet:
             return
         if _in_notebook():
@@ -55,6 +58,13 @@ class Bar:
         """Show that `done` of `total` are done; `at`: where it is."""
         if self._bar is not None:
             self._bar.show(done, total, at)
+
+    def say(self, text: str) -> None:
+        """Say something before the work begins: above the bar, or where there is none, alone."""
+        if self._bar is not None:
+            self._bar.say(text)
+        elif not self._quiet:
+            print(text, file=sys.stderr)
 
 
 class _TerminalBar:
@@ -82,6 +92,9 @@ class _TerminalBar:
     def show(self, done: int, total: int, at: str) -> None:
         self._bar.update(self._task, completed=done, total=total, at=at)
 
+    def say(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False)
+
 
 class _CellBar:
     """HTML that is updated in place: rich would need ipywidgets there, and warn without."""
@@ -99,6 +112,10 @@ class _CellBar:
             self._shown_at = time.monotonic()
             words = html.escape(f"{self._label} {done}/{total} {at}")
             self._update(f'<progress value="{done}" max="{max(total, 1)}"></progress> {words}')
+
+    def say(self, text: str) -> None:
+        self._label = f"{text} {self._label}"
+        self._update(html.escape(text))
 
     def stop(self) -> None:
         self._update("")

@@ -17,6 +17,7 @@ from maat.library.progress import Bar
 from maat.library.tables import Table
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import PAPERS, item_of, paper_of
+from maat.papers.cost import cost_of
 from maat.papers.data import Data, given_data
 from maat.papers.items import (
     Item,
@@ -119,7 +120,8 @@ def reproduce(
 ) -> Reproduced | list[Reproduced]:
     """Make a table or figure of a paper again, or all of them.
 
-    Raises InputError, which names the argument, its value and a remedy, for what is not known.
+    It says what that costs before it runs. Raises InputError, which names the argument, its value
+    and a remedy, for what is not known.
 
     Args:
         paper: `sia`, `pollux`, `bsbf` or `pal`; or a study of Maat's own: `fidelity`,
@@ -131,7 +133,8 @@ def reproduce(
         workers: Processes; None: one per core.
         executor: Any `concurrent.futures.Executor`, which runs them instead.
         cache: Folder of results: what is there is not run again.
-        progress: Whether to show a progress bar, on a terminal or in a notebook.
+        progress: Whether to say the cost on standard error, and to show a progress bar on a
+            terminal; a notebook shows both.
 
     >>> import maat
     >>> maat.reproduce("sia", "fig-99")
@@ -143,13 +146,17 @@ def reproduce(
     keys = [item] if isinstance(item, str) else item
     items = known.items if keys is None else tuple(item_of(known, key) for key in keys)
     size = Size.QUICK if quick else Size.WHOLE
-    kept = path_or_none(cache, field="cache")
+    kept, published = (
+        path_or_none(cache, field="cache"),
+        given_data(path_or_none(data, field="data")),
+    )
     with Bar(paper, quiet=not progress) as bar:
+        say_cost(bar, known, items, data=published, size=size)
         made = list(
             make(
                 known,
                 items,
-                data=given_data(path_or_none(data, field="data")),
+                data=published,
                 size=size,
                 workers=workers_of(workers, executor),
                 executor=executor,
@@ -158,6 +165,14 @@ def reproduce(
             )
         )
     return made[0] if isinstance(item, str) else made
+
+
+def say_cost(bar: Bar, paper: Paper, items: Sequence[Item], *, data: Data, size: Size) -> None:
+    """Say what it costs to make those of the items that can be made."""
+    possible = [item for item in items if why_not(item, data) is None]
+    if possible:
+        name = f" {possible[0].key}" if len(items) == 1 else ""
+        bar.say(f"{paper.name}{name}, {size.value}: {cost_of(possible, size)}.")
 
 
 def no_progress(done: int, total: int, at: str) -> None:

@@ -23,6 +23,7 @@ from maat.laboratory.results import ResultCache
 from maat.library.pictures import Pictures
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import PAPERS, STUDIES, item_of
+from maat.papers.cost import cost_of
 from maat.papers.data import Data
 from maat.papers.items import (
     Computation,
@@ -34,6 +35,7 @@ from maat.papers.items import (
     Shown,
     WithRho,
     key_of,
+    nothing_shown,
 )
 from maat.papers.reproducing import Reproduced, make
 from maat.papers.standing import Standing, standing_of
@@ -345,6 +347,37 @@ def test_the_library_takes_the_data_that_the_command_line_takes(
     assert "no folder is given" in str(found.failed)
     assert repr(found).startswith("pal fig-5: Bins of PM scores")
     assert "Not made: It needs published data" in repr(found)
+
+
+def test_all_of_a_paper_says_its_cost_before_it_runs_and_nothing_if_it_shall_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def begun(*given: Any, **named: Any) -> list[Reproduced]:
+        said.append(capsys.readouterr().err)
+        return []
+
+    monkeypatch.setattr("maat.papers.reproducing.make", begun)
+    maat.reproduce("bsbf", quick=True)
+    maat.reproduce("sia", ["table-1"], progress=False)
+    maat.reproduce("pal", ["fig-3"])
+    assert said == ["bsbf, quick: about 10 CPU minutes.\n", "", ""], "fig-3 cannot be made"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [
+        ([3.4, 12.0], "about 15 CPU minutes"),
+        ([0.5], "less than a CPU minute"),
+        ([3.4, None], "about 3.4 CPU minutes, 1 item not measured"),
+        ([None], "an unknown number of CPU minutes (nobody has measured it)"),
+    ],
+)
+def test_a_cost_says_what_nobody_has_measured(minutes: list[float | None], words: str) -> None:
+    items = [Item("fig-1", "One", nothing_shown, cpu_minutes=(each, None)) for each in minutes]
+    assert cost_of(items, Size.QUICK) == words
+    assert "nobody" in cost_of(items, Size.WHOLE)
 
 
 def test_two_calls_do_not_write_one_report(tmp_path: Path) -> None:
