@@ -54,9 +54,13 @@ class Contestant:
         )
 
     @property
+    def policy_label(self) -> str:
+        """The policy with its settings: `sia (p=-1)`."""
+        return labelled(self.policy, self._of_policy)
+
+    @property
     def name(self) -> str:
-        policy = labelled(self.policy, self._of_policy)
-        return f"{policy} + {labelled(self.placer, self.placer_parameters)}"
+        return f"{self.policy_label} + {labelled(self.placer, self.placer_parameters)}"
 
     @property
     def _of_policy(self) -> Settings:

@@ -22,6 +22,9 @@ from maat.simulation.world_models import Model
 from maat.workloads.generators import generate, size_at
 from maat.workloads.workloads import Workload
 
+OWN_PLACER = "packed-sticky"
+"""Places the jobs of a policy that no registry has, unless another is named."""
+
 
 class TraceSource(Protocol):
     """A source of workloads.
@@ -97,8 +100,8 @@ class Setup:
 
     `placer` None: the one that suits the policy. `round_seconds`: the run's own interval; None: the
     conditions'. `arrival_rate`: factor on the submission rate.
-    `cluster_size`: factor on the number of nodes, and of jobs. `own_policy`: as in a scenario; it
-    needs a placer by name. `tuned_by_policy`: how jobs are tuned under policies by their names, in
+    `cluster_size`: factor on the number of nodes, and of jobs. `own_policy`: as in a scenario.
+    `tuned_by_policy`: how jobs are tuned under policies by their names, in
     place of the conditions' `tuned` (Sia section 4.3: only those that adapt neither have them).
     """
 
@@ -140,6 +143,10 @@ class Setup:
             self.conditions.measured_jobs.check(len(runnable.workload))
         return runnable
 
+    @property
+    def _suiting_placer(self) -> str:
+        return suiting_placer(self.policy) if self.own_policy is None else OWN_PLACER
+
     def unchecked(self) -> Scenario:
         """Return the scenario, which may reserve more than its cluster has."""
         drawn = self.trace.workload(
@@ -150,7 +157,7 @@ class Setup:
             models=self.models,
             cluster=grown(self.cluster, self.cluster_size),
             policy=self.policy,
-            placer=suiting_placer(self.policy) if self.placer is None else self.placer,
+            placer=self._suiting_placer if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
             placer_parameters=self.placer_parameters,
             conditions=replace(

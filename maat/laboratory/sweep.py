@@ -48,7 +48,12 @@ class Varied:
                 value=name,
                 remedy=f"Use one of: {', '.join(AXES)}.",
             )
-        values = tuple(AXES[name].parse(value) for value in given)
+        return cls.on(AXES[name], given)
+
+    @classmethod
+    def on(cls, axis: Axis, given: Sequence[object]) -> Varied:
+        """Read values of an axis that need not be one of AXES."""
+        name, values = axis.name, tuple(axis.parse(value) for value in given)
         if not values:
             raise ParameterError(
                 "has no values", field=name, remedy="Give at least one, with commas between."
@@ -58,7 +63,7 @@ class Varied:
             raise ParameterError(
                 "stands twice", field=name, value=twice, remedy="Give every value once."
             )
-        return cls(AXES[name], values)
+        return cls(axis, values)
 
 
 @dataclass(frozen=True)
@@ -117,15 +122,10 @@ class Sweep:
                 value=list(self.seeds),
                 remedy="Write for example 0,1,2.",
             )
-        fixed = next((varied for varied in self.axes if varied.axis.fixed(self.base)), None)
-        if fixed is not None:
-            remedy = "Set it or vary it."
-            raise ParameterError(
-                "is varied, and set for all points",
-                field=fixed.axis.name,
-                value=list(fixed.values),
-                remedy=remedy,
-            )
+        self._check_fixed(self.base, "for all points")
+        for varied in self.axes:
+            for value in varied.values:
+                self._check_fixed(varied.axis.apply(self.base, value), f"by {value}", but=varied)
         if self.size > MAX_POINTS:
             raise InputError(
                 "are more simulations than one sweep may have",
@@ -133,6 +133,17 @@ class Sweep:
                 value=self.size,
                 remedy=f"Choose at most {MAX_POINTS}.",
             )
+
+    def _check_fixed(self, setup: Setup, where: str, *, but: Varied | None = None) -> None:
+        """Raise ParameterError if a setup, which `where` names, sets what is varied."""
+        for varied in self.axes:
+            if varied is not but and varied.axis.fixed(setup):
+                raise ParameterError(
+                    f"is varied, and set {where}",
+                    field=varied.axis.name,
+                    value=list(varied.values),
+                    remedy="Set it or vary it.",
+                )
 
     @property
     def size(self) -> int:
@@ -143,20 +154,21 @@ class Sweep:
 
         Raises InputError if one of them cannot be simulated.
         """
-        return tuple(point_at(self.base, settings, seed) for settings, seed in self._combinations())
+        return tuple(
+            _point(setup, settings, seed) for setup, settings, seed in self._combinations()
+        )
 
     def each(self) -> Iterator[Point | FailedPoint]:
         """Yield every combination; one whose cluster is too small for what is reserved has failed.
 
         Raises InputError if one cannot be simulated for another reason.
         """
-        for settings, seed in self._combinations():
+        for setup, settings, seed in self._combinations():
             point: Point | FailedPoint
             try:
-                point = point_at(self.base, settings, seed)
+                point = _point(setup, settings, seed)
             except ClusterTooSmall as error:
-                unchecked = setup_at(self.base, settings, seed).unchecked()
-                point = FailedPoint(settings, seed, content_key(unchecked), error)
+                point = FailedPoint(settings, seed, content_key(setup.unchecked()), error)
             yield point
 
     def planned(self) -> Planned:
@@ -171,28 +183,33 @@ class Sweep:
             raise failed[0].error
         return Planned(points, failed)
 
-    def _combinations(self) -> Iterator[tuple[dict[str, AxisValue], int]]:
+    def _combinations(self) -> Iterator[tuple[Setup, Mapping[str, AxisValue], int]]:
         names = [varied.axis.name for varied in self.axes]
         for values in itertools.product(*(varied.values for varied in self.axes)):
             for seed in self.seeds:
-                yield dict(zip(names, values, strict=True)), seed
+                yield self._setup(values, seed), dict(zip(names, values, strict=True)), seed
+
+    def _setup(self, values: Sequence[AxisValue], seed: int) -> Setup:
+        setup = replace(self.base, seed=seed)
+        for varied, value in zip(self.axes, values, strict=True):
+            setup = varied.axis.apply(setup, value)
+        return setup
 
 
 def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point:
-    """Return the point of these settings, by axis.
+    """Return the point of these settings, by names in AXES.
 
     Raises InputError if it cannot be simulated.
     """
-    scenario = setup_at(base, settings, seed).scenario()
-    return Point(settings, seed, content_key(scenario), scenario)
-
-
-def setup_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Setup:
-    """Return the run of these settings, by axis, before its workload is drawn."""
     setup = replace(base, seed=seed)
     for name, value in settings.items():
         setup = AXES[name].apply(setup, value)
-    return setup
+    return _point(setup, settings, seed)
+
+
+def _point(setup: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point:
+    scenario = setup.scenario()
+    return Point(settings, seed, content_key(scenario), scenario)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from maat.laboratory.setup import OWN_PLACER
 from maat.library.conditions import round_seconds_of
 from maat.scheduling.errors import InputError
 from maat.scheduling.own.policy import OwnPolicy
@@ -19,8 +20,6 @@ from maat.simulation.tuned_jobs import TunedJobs, read_tuned, shown_tuned
 
 GivenPolicy = Any
 """A name, `module:Class`, `maat.policies.Sia(p=-1)`, a policy, its class, or a function."""
-
-OWN_PLACER = "packed-sticky"
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def setup_of(
         models,
         read,
         policy=chosen.name,
-        placer=None if placer is None and chosen.own is None else read_placer(placer, chosen),
+        placer=None if placer is None else read_placer(placer, chosen),
         policy_parameters=chosen.parameters,
         conditions=under,
         seed=seed_of(seed),

@@ -10,12 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from maat.laboratory.axes import AxisValue
+from maat.laboratory.axes import AXES, AxisValue
 from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
 from maat.laboratory.results import ResultCache
+from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import Planned, Point, Sweep, Varied
 from maat.laboratory.sweep_runner import SweepPosition, SweepResult, run_sweep
 from maat.library.arrow import Kind
+from maat.library.comparing import read_contestants
 from maat.library.conditions import ConditionValues, takes_conditions
 from maat.library.files import path_or_none
 from maat.library.inputs import DEFAULT_CLUSTER, GivenTraces, Profiles, read_seeds, workers_of
@@ -28,14 +30,13 @@ from maat.library.study_tables import kind_of
 from maat.library.tables import Table
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.policies import admitted
 from maat.simulation.notes import notes_on_all
 
 
 @takes_conditions
 def sweep(
     trace: GivenTraces,
-    vary: Mapping[str, Sequence[AxisValue]],
+    vary: Mapping[str, Sequence[AxisValue | GivenPolicy]],
     *,
     cluster: str | Cluster = DEFAULT_CLUSTER,
     jobs_per_gpu: int | None = None,
@@ -61,7 +62,7 @@ def sweep(
         vary: Settings with their values, such as `{"round_seconds": [60, 120]}`; one or two.
         cluster: GPU types and nodes: `type=NODESxGPUS,...`.
         jobs_per_gpu: How many jobs may share a GPU; None: one, or as the cluster object says.
-        policy: As `maat.simulate` takes it; None: sia. To vary it: `{"policy": ["sia", "fifo"]}`.
+        policy: As `maat.simulate` takes it; None: sia. To vary it: `{"policy": ["sia", mine]}`.
         placer: Name of what decides on which GPUs; None: each policy's own.
         profiles: Folder of measured profiles, or `maat.profiles(folder)`; None: the catalog.
         seeds: Of every point; a generated trace without a seed is drawn again with each.
@@ -104,7 +105,7 @@ def sweep(
     )
 
 
-def read_axes(vary: Mapping[str, Sequence[AxisValue]]) -> tuple[Varied, ...]:
+def read_axes(vary: Mapping[str, Sequence[AxisValue | GivenPolicy]]) -> tuple[Varied, ...]:
     """Return the settings that vary. Raises InputError."""
     known = vary.values() if isinstance(vary, Mapping) else [vary]
     if not isinstance(vary, Mapping) or any(
@@ -116,25 +117,30 @@ def read_axes(vary: Mapping[str, Sequence[AxisValue]]) -> tuple[Varied, ...]:
             value=vary,
             remedy='Give for example {"round_seconds": [60, 120]}.',
         )
-    axes = tuple(Varied.of(name, list(values)) for name, values in vary.items())
-    for varied in axes:
-        if varied.axis.name == "policy":
-            for name in vary["policy"]:
-                admitted(_named(name))  # it may be `module:Class`
-    return axes
-
-
-def _named(policy: object) -> str:
-    """Return a policy that is named. Raises ParameterError for an object."""
-    if isinstance(policy, str):
-        return policy
-    raise ParameterError(
-        "is varied by name alone",
-        field="policy",
-        value=policy,
-        remedy="Write names, or module:Class of yours; maat.compare takes maat.policies.Sia(p=-1) "
-        "and policies of a notebook's cells.",
+    return tuple(
+        _varied_policies(list(values)) if name == "policy" else Varied.of(name, list(values))
+        for name, values in vary.items()
     )
+
+
+def _varied_policies(given: list[GivenPolicy]) -> Varied:
+    """Return policies as an axis whose values are their names, with their knobs."""
+    contestants = read_contestants(given, None)
+    by_label = {who.policy_label: who for who in contestants}
+
+    def apply(setup: Setup, label: AxisValue) -> Setup:
+        who = by_label[str(label)]
+        return replace(
+            setup,
+            policy=who.policy,
+            own_policy=who.own_policy,
+            policy_parameters={**setup.policy_parameters, **dict(who.policy_parameters)},
+            round_seconds=who.round_seconds,
+            tuned_by_policy={} if who.tuned is None else {who.policy: who.tuned},
+        )
+
+    axis = replace(AXES["policy"], apply=apply)
+    return Varied.on(axis, [who.policy_label for who in contestants])
 
 
 def check_policy_once(policy: str | None, axes: Sequence[Varied]) -> None:

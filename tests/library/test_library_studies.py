@@ -169,14 +169,35 @@ class Absent(Executor):
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        (OSError("node died"), r"A run on the executor failed \(OSError: node died\)"),
-        (None, "The executor returned no result, but NoneType"),
+        (
+            OSError("node died"),
+            r"fifo \+ packed-sticky on philly-0, seed 0, failed on the executor "
+            r"\(OSError: node died\)",
+        ),
+        (None, "fifo .* on philly-0, seed 0: the executor returned no result, but NoneType"),
         (BrokenExecutor("gone"), r"ended without a result.* `if __name__ == \"__main__\":`"),
     ],
 )
 def test_an_executor_that_fails_is_told(failure: BaseException | None, message: str) -> None:
     with pytest.raises(MaatError, match=message):
         compared(["fifo"], seeds=[0], executor=Absent(failure))
+
+
+def shut_down_executor() -> Executor:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    return executor
+
+
+@pytest.mark.parametrize(
+    "study",
+    [lambda **how: compared(["fifo"], **how), lambda **how: swept({"policy": ["fifo"]}, **how)],
+)
+def test_an_executor_that_was_shut_down_is_refused_with_a_remedy(study: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"executor: takes no runs .*after shutdown.* inside its `with`"
+    ):
+        study(executor=shut_down_executor())
 
 
 class Needy:
@@ -242,6 +263,33 @@ def test_a_sweep_takes_an_own_policy_and_an_executor() -> None:
     assert found.sweep.base.policy == "two_each"
 
 
+def test_a_sweep_varies_policies_of_ones_own_beside_the_others() -> None:
+    given = ["fifo", two_each, maat.policies.Sia(p=-1), maat.policies.Sia(p=1)]
+    found = swept({"placer": ["packed-sticky", "whole-node"], "policy": given})
+    assert found.means["policy"] == 2 * ["fifo", "two_each", "sia (p=-1)", "sia (p=1)"]
+    one_each = swept({"policy": given})
+    assert [point.scenario.placer for point in one_each.points] == [
+        "packed-sticky",
+        "packed-sticky",
+        "whole-node",
+        "whole-node",
+    ]
+    alone = maat.simulate(TRACE, cluster=CLUSTER, policy=two_each, seed=0)
+    assert one_each.table["avg_jct_hours"][1] == alone.summary["avg_jct_hours"]
+
+
+def test_a_policy_that_only_this_process_has_runs_in_it() -> None:
+    seen: list[int] = []
+
+    def local(round_input: RoundInput) -> dict[str, tuple[str, int]]:
+        seen.append(round_input.round_number)
+        return two_each(round_input)
+
+    found = swept({"policy": [two_each, local]}, workers=2)
+    assert seen
+    assert found.table["avg_jct_hours"][0] == found.table["avg_jct_hours"][1]
+
+
 @pytest.mark.parametrize(
     ("vary", "given", "message"),
     [
@@ -259,8 +307,18 @@ def test_a_sweep_takes_an_own_policy_and_an_executor() -> None:
         ({"p": [1]}, {"seeds": [-1]}, "seeds: is not between"),
         ({"p": [1]}, {"seeds": 2}, "seeds: are no list of seeds"),
         ({"p": [1]}, {"executor": 5}, "executor: is no concurrent.futures.Executor"),
-        ({"policy": ["fifo", maat.policies.Sia()]}, {}, "policy: is varied by name alone .*compar"),
-        ({"policy": ["fifo", two_each]}, {}, "policy: is varied by name alone"),
+        ({"policy": ["fifo", 7]}, {}, "policy: is no policy"),
+        ({"policy": [two_each, two_each]}, {}, "policy: stands twice"),
+        (
+            {"policy": [maat.policies.Sia(p=-1)], "p": [1]},
+            {},
+            r"p: is varied, and set by sia \(p=-1\)",
+        ),
+        (
+            {"round_seconds": [60], "policy": [maat.policies.Fifo(round_seconds=300)]},
+            {},
+            "round_seconds: is varied, and set by fifo",
+        ),
     ],
 )
 def test_a_sweep_answers_bad_input_with_field_and_remedy(
