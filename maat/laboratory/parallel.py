@@ -24,14 +24,11 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from maat.laboratory.results import Kept, ResultCache
-from maat.scheduling.errors import MaatError
+from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.policies import admitted
 
 Results = Iterator[tuple[str, Kept | MaatError]]
 """Keys, each with its result, or why it has none."""
-
-
-AnswerOf = Callable[[Future[Kept | MaatError]], Kept | MaatError]
 
 
 class WorkersEnded(MaatError):
@@ -51,7 +48,7 @@ class Task:
 
     `own`: an object of the user's in `given`, which perhaps only this process can make. `kept`:
     whether the cache may keep the result. `policy`: `module:Class` of an own policy, which another
-    process has to admit first.
+    process has to admit first. `name`: what it computes, for messages.
     """
 
     run: Callable[[Any], Kept]
@@ -59,6 +56,7 @@ class Task:
     own: object = None
     kept: bool = True
     policy: str | None = None
+    name: str = "a run"
 
 
 def run_tasks(
@@ -71,10 +69,10 @@ def run_tasks(
     """Yield the key of each task with its result, in the order in which they end.
 
     Up to `workers` processes run them, or `executor`, which is not shut down. A task that raises
-    MaatError yields it; the others go on.
+    MaatError yields it; the others go on. Raises InputError if `executor` takes no tasks.
     """
     if executor is not None:
-        return _on(executor, todo, cache, _lent_result)
+        return _on(executor, todo, cache, is_lent=True)
     if workers == 1 or len(todo) < 2:
         return ((key, _run_and_store(key, task, cache)) for key, task in todo.items())
     return _in_processes(todo, min(workers, len(todo)), cache)
@@ -84,17 +82,18 @@ def _in_processes(todo: Mapping[str, Task], workers: int, cache: ResultCache | N
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
     try:
-        yield from _on(pool, todo, cache, _result)
+        yield from _on(pool, todo, cache, is_lent=False)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _on(
-    executor: Executor, todo: Mapping[str, Task], cache: ResultCache | None, answer_of: AnswerOf
+    executor: Executor, todo: Mapping[str, Task], cache: ResultCache | None, *, is_lent: bool
 ) -> Results:
     """Submit each task by itself, so that workers share long and short ones evenly.
 
-    What cannot be sent to another process runs in this one meanwhile.
+    What cannot be sent to another process runs in this one meanwhile. `is_lent`: whether the
+    executor is the user's, whose errors fail one task.
     """
     here = {
         key
@@ -105,14 +104,15 @@ def _on(
     try:
         for key, task in todo.items():
             if key not in here:
-                waiting[executor.submit(_run_and_store, key, task, cache)] = key
+                waiting[_submit(executor, key, task, cache)] = key
         for key in todo:
             if key in here:
                 yield key, _run_and_store(key, todo[key], cache)
         while waiting:
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
-                yield waiting.pop(future), answer_of(future)
+                key = waiting.pop(future)
+                yield key, _lent_result(future, todo[key]) if is_lent else future.result()
     except BrokenExecutor as broken:
         raise WorkersEnded from broken
     finally:
@@ -120,23 +120,38 @@ def _on(
             future.cancel()
 
 
-def _result(future: Future[Kept | MaatError]) -> Kept | MaatError:
-    return future.result()
+def _submit(
+    executor: Executor, key: str, task: Task, cache: ResultCache | None
+) -> Future[Kept | MaatError]:
+    """Submit a task. Raises InputError for an executor that was shut down."""
+    try:
+        return executor.submit(_run_and_store, key, task, cache)
+    except BrokenExecutor:
+        raise
+    except RuntimeError as refused:
+        raise InputError(
+            f"takes no runs ({refused})",
+            field="executor",
+            value=executor,
+            remedy="Give one that was not shut down: call Maat inside its `with` block.",
+        ) from refused
 
 
-def _lent_result(future: Future[Kept | MaatError]) -> Kept | MaatError:
+def _lent_result(future: Future[Kept | MaatError], task: Task) -> Kept | MaatError:
     """Return what an executor of the user's answered: what it raises fails this task alone."""
     try:
         result = future.result()
     except BrokenExecutor:
         raise
     except Exception as failed:
-        error = MaatError(f"A run on the executor failed ({type(failed).__name__}: {failed}).")
+        reason = f"{type(failed).__name__}: {failed}"
+        error = MaatError(f"{task.name}, failed on the executor ({reason}).")
         error.__cause__ = failed
         return error
     if isinstance(result, Mapping | MaatError):
         return result
-    return MaatError(f"The executor returned no result, but {type(result).__name__}.")
+    kind = type(result).__name__
+    return MaatError(f"{task.name}: the executor returned no result, but {kind}.")
 
 
 def _can_be_sent(own: object) -> bool:

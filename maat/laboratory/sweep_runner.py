@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from maat.laboratory.axes import AxisValue
+from maat.laboratory.comparison import labelled
 from maat.laboratory.content import has_known_content
 from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.kept_tables import TablesOf, kept_tables, with_tables, without_tables
@@ -161,4 +162,18 @@ def run_all(
 def _task(scenario: Scenario, simulate_one: SimulatePoint) -> Task:
     own = scenario.own_policy
     named = scenario.policy if own is None and ":" in scenario.policy else None
-    return Task(simulate_one, scenario, own=own, kept=has_known_content(scenario), policy=named)
+    return Task(
+        simulate_one,
+        scenario,
+        own=own,
+        kept=has_known_content(scenario),
+        policy=named,
+        name=_name(scenario),
+    )
+
+
+def _name(scenario: Scenario) -> str:
+    """`sia (p=-1) + whole-node on philly-1, seed 0`"""
+    policy = labelled(scenario.policy, tuple(scenario.policy_parameters.items()))
+    placer = labelled(scenario.placer, tuple(scenario.placer_parameters.items()))
+    return f"{policy} + {placer} on {scenario.workload.name}, seed {scenario.seed}"
