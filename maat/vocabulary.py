@@ -141,6 +141,21 @@ class WebhookEvent(StrEnum):
     NODE_RECOVERED = "node.recovered"
 
 
+class Doubted(StrEnum):
+    """What is unlikely of what a job's agent says (maat/scheduling/plausibility.py).
+
+    SPEED: its steps leave nearly all of its time unexplained. PACE: more progress than its steps
+    can have made. KIND: steps much faster than is usual of its model and GPU type. WORK: it goes on
+    beyond the work that it named. END: finished with a small part of that work.
+    """
+
+    SPEED = "speed"
+    PACE = "pace"
+    KIND = "kind"
+    WORK = "work"
+    END = "end"
+
+
 class Adaptivity(StrEnum):
     """What may vary of a job besides its GPU type (Sia section 3.4).
 

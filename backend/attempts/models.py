@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from backend.columns import BigId, Json, UtcDateTime
@@ -33,6 +33,9 @@ class AttemptRow(SQLModel, table=True):
     `stepping_seconds`: of a profile, the time from its first step on. `processed_samples`,
     `gained_samples`: samples of all steps of this attempt, and their effective ones; None if its
     agent does not say. `checkpoint_seconds`: when the last new checkpoint was reported.
+    `total_samples`: all work, as last named, and `least_total_samples` the least that was ever
+    named. `timed_*`: the steps whose times were reported, how long they took together, and since
+    when they are taken.
     """
 
     __tablename__ = "attempts"
@@ -82,6 +85,10 @@ class AttemptRow(SQLModel, table=True):
     reported_seconds: float | None = None
     progress: float | None = None
     total_samples: float | None = None
+    least_total_samples: float | None = None
+    timed_steps: int = Field(default=0, sa_type=BigInteger)
+    timed_seconds: float = 0.0
+    timed_since: float | None = None
     checkpoint_step: int | None = None
     trouble: str | None = Field(default=None, max_length=500)
     restore_seconds: float | None = None

@@ -48,6 +48,10 @@ class Reported:
     reported_seconds: float | None
     progress: float | None
     total_samples: float | None
+    least_total_samples: float | None
+    timed_steps: int
+    timed_seconds: float
+    timed_since: float | None
     checkpoint_step: int | None
     restore_seconds: float | None
     loss: float | None

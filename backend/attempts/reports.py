@@ -25,6 +25,7 @@ from maat.api.attempts import (
     ReportOut,
 )
 from maat.scheduling.evidence import Fault, faults_of_ranks, faults_of_steps
+from maat.scheduling.plausibility import Progress, Timed, faults_of_progress, faults_of_time
 
 KEPT_GRADIENTS = 500  # of a job
 FORGETS_EVERY = 20  # reports of an attempt, the first included; until then a job may have more
@@ -86,6 +87,10 @@ def _impossible(attempt: Reported, body: ReportBody) -> Iterator[FieldError]:
     if body.ranks is not None:
         yield from _impossible_ranks(attempt, body.ranks)
     lived = _lived_seconds(attempt)
+    for fault in faults_of_time(_timed(attempt, body), lived_seconds=lived):
+        yield _of_fault("", fault)
+    for fault in faults_of_progress(_said(body), largest_batch=_largest_batch(attempt, body)):
+        yield _of_fault("", fault)
     for index, found in enumerate(body.passes):
         if found.replica_count > attempt.gpu_count or found.node_count > len(attempt.gpus_by_node):
             message = "The attempt has no so many replicas or nodes."
@@ -109,6 +114,31 @@ def _impossible_ranks(attempt: Reported, ranks: RanksBody) -> Iterator[FieldErro
         return
     for fault in faults_of_ranks(ranks.compute_seconds):
         yield _of_fault("/ranks/compute_seconds", fault)
+
+
+def _timed(attempt: Reported, body: ReportBody) -> Timed:
+    """Return what the attempt has timed, with this report."""
+    fresh = [Timed(one.steps, one.steps * one.step_seconds.mean) for one in body.passes]
+    return sum(fresh, Timed(attempt.timed_steps, attempt.timed_seconds))
+
+
+def _said(body: ReportBody) -> Progress:
+    said = body.progress
+    return Progress(said.steps, said.processed_samples, said.gained_samples)
+
+
+def _largest_batch(attempt: Reported, body: ReportBody) -> int | None:
+    """Return the most samples of a step, by the job and by these steps; None if nobody limits it.
+
+    Every pass on every replica may have one sample more than the job's batch size divides into.
+    """
+    if attempt.max_batch_size is None:
+        return None
+    ran = [
+        one.per_gpu_batch_size * one.replica_count * (one.accumulation_steps + 1)
+        for one in body.passes
+    ]
+    return max(2 * attempt.max_batch_size, *ran, 1)
 
 
 def _lived_seconds(attempt: Reported) -> float | None:
@@ -144,7 +174,7 @@ def _store(session: Session, attempt: Reported, body: ReportBody) -> None:
         _forget_gradients(session, attempt.job_id)
     if body.memory is not None:
         _add_memory(session, attempt, body.memory.out_of_memory_at)
-    total = body.progress.total_effective_samples
+    total, timed = body.progress.total_effective_samples, _timed(attempt, body)
     values = {
         **_progress(attempt, body, now),
         "trouble": body.trouble,
@@ -153,11 +183,27 @@ def _store(session: Session, attempt: Reported, body: ReportBody) -> None:
         "reported_at": moment.wall,
         "reported_seconds": now,
         "total_samples": total or attempt.total_samples,
+        "least_total_samples": _least(total, attempt.least_total_samples),
+        "timed_steps": timed.steps,
+        "timed_seconds": timed.seconds,
+        "timed_since": _timed_since(attempt, timed, now),
         "loss": attempt.loss if body.loss is None else body.loss,
     }
     if body.plan_number == attempt.plan_number and attempt.running_plan != attempt.plan:
         values["running_plan"] = attempt.plan
     session.connection().execute(_UPDATE, {"attempt": attempt.id, **values})
+
+
+def _timed_since(attempt: Reported, timed: Timed, now: float) -> float | None:
+    """Return when the first step that was timed began, cluster seconds; None before its report."""
+    if attempt.timed_since is not None or not timed.steps:
+        return attempt.timed_since
+    return now - timed.seconds
+
+
+def _least(total: float | None, before: float | None) -> float | None:
+    named = [each for each in (total, before) if each]
+    return min(named, default=None)
 
 
 def _progress(attempt: Reported, body: ReportBody, now: float) -> Mapping[str, object]:

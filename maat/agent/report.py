@@ -29,7 +29,15 @@ _FIRST_PAUSE = 1.0
 _BYE_SECONDS = 5.0
 _MOST_BYTES = 65_536
 _STALE = b"stale-attempt"
-_MEASURED = frozenset({"passes", "ranks", "gradient", "memory"})  # a report is whole without them
+# A report is whole without them: by the beginning of a JSON Pointer, where in it they are.
+_MEASURED = {
+    ("passes",): "passes",
+    ("ranks",): "ranks",
+    ("gradient",): "gradient",
+    ("memory",): "memory",
+    ("progress", "processed_samples"): "processed_samples",
+    ("progress", "gained_samples"): "gained_samples",
+}
 
 
 class Answer(NamedTuple):
@@ -157,9 +165,11 @@ class Reporter:
     def _without(self, parts: frozenset[str]) -> dict[str, Any] | None:
         """Return the pending report without these parts; None if it does not have them."""
         pending = self._pending
-        if not parts or pending is None or not parts <= pending.keys():
+        if not parts or pending is None or not parts <= pending.keys() | pending["progress"].keys():
             return None
-        return {name: value for name, value in pending.items() if name not in parts}
+        left = {name: value for name, value in pending.items() if name not in parts}
+        progress = {name: value for name, value in left["progress"].items() if name not in parts}
+        return {**left, "progress": progress}
 
     def _failed(self, reason: str) -> None:
         self._failures += 1
@@ -170,7 +180,8 @@ class Reporter:
 def _measured_parts(body: bytes) -> frozenset[str]:
     """Return the measured parts of a report that a problem names; none if it names others too."""
     try:
-        named = {str(error["pointer"]).split("/")[1] for error in json.loads(body)["errors"]}
-    except (ValueError, KeyError, TypeError, IndexError):
+        named = [str(error["pointer"]).split("/")[1:] for error in json.loads(body)["errors"]]
+    except (ValueError, KeyError, TypeError):
         return frozenset()
-    return frozenset(named) if named <= _MEASURED else frozenset()
+    parts = [_MEASURED.get(tuple(way[:1])) or _MEASURED.get(tuple(way[:2])) for way in named]
+    return frozenset(part for part in parts if part) if all(parts) else frozenset()

@@ -33,9 +33,12 @@ FORGOTTEN_SECONDS = 5 * HALF_LIFE_SECONDS
 ENOUGH_REPORTS = 3
 """For full weight: one may be of a step that a disk held up."""
 
+CLOCKS_DIFFER = 1.05
+"""At most, the agent's clock and the service's, in speed."""
+LATE_SECONDS = 60.0
+"""At most, between the start of an attempt and what the service knows of it."""
+
 _SAME = 1e-9  # relative: two halves of the weight are equal, whatever they are rounded to
-_CLOCKS_DIFFER = 1.05  # the agent's clock and the service's, in speed
-_LATE_SECONDS = 60.0  # between the start of an attempt and what the service knows of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def faults_of_steps(
     if not _is_time(mean_seconds):
         yield _no_time("/step_seconds/mean", mean_seconds)
     elif lived_seconds is not None:
-        most = lived_seconds * _CLOCKS_DIFFER + _LATE_SECONDS
+        most = lived_seconds * CLOCKS_DIFFER + LATE_SECONDS
         if mean_seconds * steps > most:
             yield Fault(
                 "/step_seconds/mean",
@@ -251,32 +254,32 @@ def bounded_samples(
     is its own measure.
     """
     return tuple(
-        _no_faster(sample, _usual_seconds(sample.per_gpu_batch_size, of_kind) / MOST_FASTER)
+        _no_faster(sample, usual_seconds(sample.per_gpu_batch_size, of_kind) / MOST_FASTER)
         for sample in samples
     )
 
 
 def _no_faster(sample: Sample, least: float) -> Sample:
     """Return the sample, or one whose step takes `least` seconds without its synchronisation."""
-    if _alone(sample) >= least:
+    if alone_seconds(sample) >= least:
         return sample
     return sample._replace(step_seconds=least + sample.sync_seconds)
 
 
-def _usual_seconds(batch: int, of_kind: Sequence[Sequence[Sample]]) -> float:
+def usual_seconds(batch: int, of_kind: Sequence[Sequence[Sample]]) -> float:
     """Return the time of a pass over `batch` samples that is usual of a kind, s; 0 of none.
 
     More samples take no less time than fewer, and fewer at least their part of it.
     """
     least = [
-        max(_alone(one) * min(batch / one.per_gpu_batch_size, 1.0) for one in of_job)
+        max(alone_seconds(one) * min(batch / one.per_gpu_batch_size, 1.0) for one in of_job)
         for of_job in of_kind
         if of_job
     ]
     return statistics.median_low(least) if least else 0.0
 
 
-def _alone(sample: Sample) -> float:
+def alone_seconds(sample: Sample) -> float:
     """Return the time of a step without its synchronisation, s."""
     return sample.step_seconds - sample.sync_seconds
 

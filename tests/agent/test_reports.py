@@ -160,6 +160,17 @@ def test_of_a_report_the_rest_is_told_where_a_measured_part_is_refused(
     reporting.reporter.end()
 
 
+def test_progress_is_told_where_a_figure_in_it_is_refused(tmp_path: Path, server: Server) -> None:
+    """A job whose reports are all refused would count as silent, and be ended."""
+    problem = {"errors": [{"pointer": "/progress/gained_samples"}]}
+    server.answer = lambda body: None if body.progress.gained_samples is None else (422, problem)
+    reporting = Reporting(tmp_path, server.url)
+    _until(lambda: server.taken)
+    reporting.ledger.set_progress(effective_samples=9.0, steps=3, gained_samples=1e9)
+    _until(lambda: any(body.progress.effective_samples == 9.0 for body in server.taken))
+    reporting.reporter.end()
+
+
 def test_an_answer_that_makes_no_sense_is_no_answer(tmp_path: Path, server: Server) -> None:
     server.answer = lambda body: (200, {"plan": {"number": "many"}})
     reporting = Reporting(tmp_path, server.url)

@@ -95,3 +95,34 @@ def test_no_column_of_a_measured_figure_takes_what_is_no_number(agent: Agent, ba
             continue  # a gradient may vanish
         with pytest.raises(IntegrityError), agent.database.session_scope() as session:
             session.execute(sa.update(table).values({column: bad}))
+
+
+def test_reports_that_together_time_more_than_the_attempt_has_lived_are_refused(
+    agent: Agent,
+) -> None:
+    """Each alone could be: 300 steps of 0.1 s in the minute that is granted for being late."""
+    agent.change(queued_seconds=0.0)
+    thirty = {**steps(0.1), "steps": 300}
+    progress = {"effective_samples": 1e4, "steps": 1000}
+    answers = [
+        agent.report(sequence=number, passes=[thirty], progress=progress) for number in range(1, 5)
+    ]
+    refused = [answer for answer in answers if answer.status_code == 422]
+    assert answers[0].is_success
+    assert refused
+    (error,) = refused[0].json()["errors"]
+    assert error["pointer"] == "/passes"
+    assert error["value"] > 60
+    assert agent.row().timed_seconds == pytest.approx(30.0 * (4 - len(refused)))
+
+
+def test_samples_beyond_the_steps_and_worth_beyond_the_samples_are_refused(agent: Agent) -> None:
+    progress = {"effective_samples": 1e4, "steps": 10, "processed_samples": 1e6}
+    answer = agent.report(progress=progress)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/progress/processed_samples"
+    worth = {**progress, "processed_samples": 5000.0, "gained_samples": 1e6}
+    (error,) = agent.report(progress=worth).json()["errors"]
+    assert error["pointer"] == "/progress/gained_samples"
+    assert agent.report(progress={**worth, "gained_samples": 5000.0}).is_success
