@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("needs_torch") and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="torch is not installed: maat[agent]"))
+
+
+@pytest.fixture(autouse=True)
+def _few_objects() -> None:
+    """The agent looks through all objects for schedulers: leave out what was there before."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

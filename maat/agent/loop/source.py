@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,13 +61,7 @@ def function_of(code: CodeType) -> ast.AST | None:
     tree = _tree("".join(linecache.getlines(code.co_filename)))
     if tree is None or code.co_name == "<module>":
         return tree
-    named = [
-        node
-        for node in ast.walk(tree)
-        if getattr(node, "name", "<lambda>" if isinstance(node, ast.Lambda) else None)
-        == code.co_name
-        and _first_line(node) == code.co_firstlineno
-    ]
+    named = _functions(tree).get((code.co_name, code.co_firstlineno), [])
     if len(named) == 1:
         return named[0]
     return ast.Pass() if code.co_name.startswith("<") and code.co_name != "<lambda>" else None
@@ -78,6 +73,16 @@ def _tree(text: str) -> ast.Module | None:
         return ast.parse(text) if text.strip() else None
     except SyntaxError:  # not what this file was when it was started
         return None
+
+
+@lru_cache(maxsize=64)
+def _functions(tree: ast.Module) -> Mapping[tuple[str, int], list[ast.AST]]:
+    """Return the functions and classes of a file by name and first line."""
+    by_place = defaultdict[tuple[str, int], list[ast.AST]](list)
+    for node in ast.walk(tree):
+        if isinstance(node, _FUNCTIONS):
+            by_place[getattr(node, "name", "<lambda>"), _first_line(node)].append(node)
+    return by_place
 
 
 def _first_line(node: ast.AST) -> int:
