@@ -15,6 +15,7 @@ from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import PlotFile, figure_option, write_plot
+from maat.cli.run_options import Seed
 from maat.laboratory.rented import Rented
 from maat.library.autoscaling import RENTED_NODES, Autoscaled, autoscale
 from maat.library.experiment_plots import AutoscaledPlots
@@ -78,6 +79,7 @@ def autoscale_command(
     fixed_nodes: Fixed = None,
     trace: TraceOption = None,
     policy: PolicyOption = "pollux",
+    seed: Seed = 0,
     plot_path: PlotFile = None,
     figure: Annotated[str | None, figure_option(AutoscaledPlots)] = None,
     csv_path: CsvFile = None,
@@ -102,6 +104,7 @@ def autoscale_command(
         give_back_below=give_back_below,
         fixed_nodes=None if fixed_nodes is None else read_sizes(fixed_nodes),
         policy=policy,
+        seed=seed,
         progress=not as_json,
     )
     write_plot(plot_path, figure, found.plot)

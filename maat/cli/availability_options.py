@@ -8,10 +8,10 @@ import typer
 
 from maat.cli.numbers import number_option
 
-Reserve = Annotated[
+Reservations = Annotated[
     list[str] | None,
     typer.Option(
-        "--reserve",
+        "--reservation",
         help="Keep GPUs free: TYPE=GPUS,tenant=NAME or ,job=NAME[,from=HOURS][,until=HOURS]. "
         "May be repeated.",
     ),
@@ -25,6 +25,6 @@ Mtbf = Annotated[
 Repair = Annotated[
     float | None,
     number_option(
-        "--repair-minutes", help="Minutes until a failed node is in service again; default: 30."
+        "--repair-seconds", help="Until a failed node is in service again; default: 1800."
     ),
 ]

@@ -65,7 +65,7 @@ def change_cluster(
     ] = None,
     jobs_per_gpu: JobsPerGpu = None,
     interference: Interference = None,
-    least_stay: LeastStay = None,
+    least_stay_seconds: LeastStay = None,
     most_moves_per_hour: MostMoves = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what the next round would do then.")
@@ -89,11 +89,11 @@ def change_cluster(
             "interference": number_or_name(interference),
         }
         given = {key: value for key, value in given.items() if value is not None}
-        given |= bounds_of(least_stay, most_moves_per_hour)
+        given |= bounds_of(least_stay_seconds, most_moves_per_hour)
         if not given:
             remedy = (
                 "Give --policy, --placer, --set, --set-placer, --round-seconds, --jobs-per-gpu, "
-                "--interference, --least-stay, --most-moves-per-hour or --name."
+                "--interference, --least-stay-seconds, --most-moves-per-hour or --name."
             )
             raise ParameterError("is missing", field="change", remedy=remedy)
         if dry_run:

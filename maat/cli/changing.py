@@ -42,7 +42,7 @@ def change(
         str | None,
         typer.Option(metavar="DATE", help="Its new deadline, in cluster time; or none."),
     ] = None,
-    least_stay: LeastStay = None,
+    least_stay_seconds: LeastStay = None,
     most_moves_per_hour: MostMoves = None,
     set_: Annotated[
         list[str] | None,
@@ -71,12 +71,12 @@ def change(
     given = {key: value for key, value in given.items() if value is not None}
     if deadline is not None:
         given["deadline"] = None if deadline == "none" else deadline
-    bounds = bounds_of(least_stay, most_moves_per_hour)
+    bounds = bounds_of(least_stay_seconds, most_moves_per_hour)
     given |= bounds | changes_of(set_ or [])
     if not given:
         remedy = (
-            "Give --name, --priority, --weight, --deadline, --least-stay, --most-moves-per-hour, "
-            "--set or --set-label."
+            "Give --name, --priority, --weight, --deadline, --least-stay-seconds, "
+            "--most-moves-per-hour, --set or --set-label."
         )
         raise ParameterError("is missing", field="change", remedy=remedy)
     if job is not None and not meant.dry_run:

@@ -97,7 +97,7 @@ def create_cluster(
     ] = None,
     jobs_per_gpu: JobsPerGpu = None,
     interference: Interference = None,
-    least_stay: LeastStay = None,
+    least_stay_seconds: LeastStay = None,
     most_moves_per_hour: MostMoves = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -113,7 +113,7 @@ def create_cluster(
         "interference": number_or_name(interference),
     }
     body: dict[str, Any] = {"name": name, **{k: v for k, v in given.items() if v is not None}}
-    body |= bounds_of(least_stay, most_moves_per_hour)
+    body |= bounds_of(least_stay_seconds, most_moves_per_hour)
     if executor_parameter and executor is not ExecutorKind.SLURM:
         raise ParameterError(
             f"is of the executor slurm, and this is {executor.value}",

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.availability_options import Mtbf, Repair, Reserve
+from maat.cli.availability_options import Mtbf, Repair, Reservations
 from maat.cli.numbers import number_option
 from maat.cli.stay_options import LeastStay, MostMoves
 from maat.cli.tuned_options import TunedGpus, TunedRules, Tuning, read_tuning
@@ -88,8 +88,8 @@ class ConditionOptions:
     rigid_share: RigidShare = 0.0
     strong_scaling_share: StrongShare = 0.0
     mtbf_hours: Mtbf = None
-    repair_minutes: Repair = None
-    reserve: Reserve = None
+    repair_seconds: Repair = None
+    reservations: Reservations = None
     interference_name: Shared = None
     variability: VariabilityFolder = None
     variability_draw: DrawRule = None
@@ -99,7 +99,7 @@ class ConditionOptions:
     tuned_rules: TunedRules = None
     tuned_gpus: TunedGpus = None
     measured_jobs: MeasuredJobs = None
-    least_stay: LeastStay = None
+    least_stay_seconds: LeastStay = None
     most_moves_per_hour: MostMoves = None
 
     def read(
@@ -118,8 +118,8 @@ class ConditionOptions:
             rigid_share=self.rigid_share,
             strong_scaling_share=self.strong_scaling_share,
             failures_mtbf_hours=self.mtbf_hours,
-            repair_minutes=self.repair_minutes,
-            reserve=self.reserve or (),
+            repair_seconds=self.repair_seconds,
+            reservations=self.reservations or (),
             interference=self.interference_name,
             variability=self.variability,
             variability_draw=self.variability_draw,
@@ -128,7 +128,7 @@ class ConditionOptions:
             network_contention=self.network_contention,
             tuned=self.tuning.of_all,
             measured_jobs=self.measured_jobs,
-            least_stay=self.least_stay,
+            least_stay_seconds=self.least_stay_seconds,
             most_moves_per_hour=self.most_moves_per_hour,
         )
 

@@ -58,7 +58,7 @@ def forecast(
     placer: Annotated[
         str | None, typer.Option(help="What if this placer places from now on?")
     ] = None,
-    least_stay: LeastStay = None,
+    least_stay_seconds: LeastStay = None,
     most_moves_per_hour: MostMoves = None,
     cluster: Annotated[
         str | None, typer.Option(help="Cluster id or name; default: the first.")
@@ -71,14 +71,14 @@ def forecast(
     Nothing is changed. For a job that is not submitted yet: maat submit ... --forecast.
     """
     changes = changes_of(drain or [], add or [], policy, placer)
-    changes |= bounds_of(least_stay, most_moves_per_hour)
+    changes |= bounds_of(least_stay_seconds, most_moves_per_hour)
     if (job is None) == (not changes):
         raise ParameterError(
             "is missing" if job is None else "is given beside a change of the cluster",
             field="job",
             value=job,
             remedy="Name a job; or ask what if, with --drain, --add, --policy, --placer, "
-            "--least-stay or --most-moves-per-hour.",
+            "--least-stay-seconds or --most-moves-per-hour.",
         )
     with client_of(url) as maat:
         if job is not None:

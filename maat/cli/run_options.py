@@ -14,6 +14,10 @@ from maat.library.numbers import whole_number_reader
 from maat.scheduling.errors import ParameterError
 from maat.workloads.generators import MAX_SEED
 
+Seed = Annotated[
+    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of all random choices.")
+]
+
 
 @dataclass(frozen=True)
 class RunOptions:

@@ -11,13 +11,13 @@ import typer
 
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, read_figures
-from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import heading, print_json, print_table, printed_aside, say, warn, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import PlotFile, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
+from maat.cli.run_options import Seed
 from maat.cli.series_files import OF_RUN, series_of_runs, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import (
@@ -33,13 +33,9 @@ from maat.library.plots import RunPlots
 from maat.library.run import Run, run_scenario
 from maat.library.tables import Table, joined
 from maat.simulation.notes import notes_before
-from maat.workloads.generators import MAX_SEED
 
 PolicyNames = Annotated[
     str, typer.Option(help="Policy; to compare several, separate them by commas.")
-]
-Seed = Annotated[
-    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of all random choices.")
 ]
 
 

@@ -11,7 +11,7 @@ from maat.vocabulary import UNBOUNDED
 LeastStay = Annotated[
     str | None,
     typer.Option(
-        "--least-stay",
+        "--least-stay-seconds",
         metavar="DURATION",
         help="Rounds leave a job on its GPUs until it has held them for so long, such as 30m; "
         f"{UNBOUNDED} for no bound.",

@@ -135,7 +135,7 @@ def submit(
             help="How many jobs like it it counts as, to policies that weigh jobs; default: 1."
         ),
     ] = None,
-    least_stay: LeastStay = None,
+    least_stay_seconds: LeastStay = None,
     most_moves_per_hour: MostMoves = None,
     label: Annotated[
         list[str] | None,
@@ -227,7 +227,7 @@ def submit(
         "promised_seconds": promised_seconds,
         "priority": priority,
         "weight": weight,
-        **bounds_of(least_stay, most_moves_per_hour),
+        **bounds_of(least_stay_seconds, most_moves_per_hour),
         "labels": labels_of(label or []) or None,
         "after": after or None,
         "deadline": deadline,

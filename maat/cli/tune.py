@@ -15,11 +15,11 @@ from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import PlotFile, figure_option, write_plot
+from maat.cli.run_options import Seed
 from maat.laboratory.tuning import SCORES
 from maat.library.experiment_plots import TunedPlots
 from maat.library.tuning import SEARCH_CLUSTER, Tuned, tune
 from maat.vocabulary import MAX_GPUS
-from maat.workloads.generators import MAX_SEED
 
 ModelName = Annotated[str, typer.Option("--model", help="Model to train in every trial.")]
 Shape = Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")]
@@ -54,9 +54,6 @@ WorkScale = Annotated[
     number_option(
         "--work-scale", help="How long a trial trains, in standard trainings of the model."
     ),
-]
-Seed = Annotated[
-    int, whole_option("--seed", least=0, most=MAX_SEED, help="Seed of all random choices.")
 ]
 CsvFile = Annotated[Path | None, typer.Option("--csv", help="Write one line per trial.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]

@@ -24,7 +24,7 @@ OF_JOB = {
     "external_id": "--external-id",
     "workload_kind": "--kind",
     "promised_seconds": "--promised-seconds",
-    "least_stay_seconds": "--least-stay",
+    "least_stay_seconds": "--least-stay-seconds",
     "most_moves_per_hour": "--most-moves-per-hour",
 }
 OF_RUN = {

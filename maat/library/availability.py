@@ -10,7 +10,7 @@ from maat.scheduling.reservations import Reservation
 from maat.simulation.failures import SECONDS_PER_HOUR, Failures, RandomFailures
 from maat.vocabulary import LEAST_MTBF_HOURS
 
-REPAIR_MINUTES = 30.0
+REPAIR_SECONDS = 1800.0
 MAX_DIGITS = 12  # of a count
 _FORM = (
     "Write TYPE=GPUS,tenant=NAME or TYPE=GPUS,job=NAME, "
@@ -18,28 +18,28 @@ _FORM = (
 )
 
 
-def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Failures:
+def read_failures(mtbf_hours: float | None, repair_seconds: float | None) -> Failures:
     """Read the failures.
 
     Raises ParameterError in the units of the options, and for repairs without failures.
     """
-    if mtbf_hours is None and repair_minutes is not None:
+    if mtbf_hours is None and repair_seconds is not None:
         remedy = "Say how often they fail (failures_mtbf_hours), or leave it out."
         raise ParameterError(
             "repairs nodes, but none fails",
-            field="repair_minutes",
-            value=repair_minutes,
+            field="repair_seconds",
+            value=repair_seconds,
             remedy=remedy,
         )
     if mtbf_hours is None:
         return ()
-    repair_minutes = REPAIR_MINUTES if repair_minutes is None else repair_minutes
-    if not 0 <= repair_minutes < float("inf"):
+    repair_seconds = REPAIR_SECONDS if repair_seconds is None else repair_seconds
+    if not 0 <= repair_seconds < float("inf"):
         raise ParameterError(
             "is not a time from zero up",
-            field="repair_minutes",
-            value=repair_minutes,
-            remedy="Give minutes, such as 30.",
+            field="repair_seconds",
+            value=repair_seconds,
+            remedy="Give seconds, such as 1800.",
         )
     if not LEAST_MTBF_HOURS <= mtbf_hours < float("inf"):
         raise ParameterError(
@@ -48,7 +48,7 @@ def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Fai
             value=mtbf_hours,
             remedy="Give hours, such as 100.",
         )
-    return RandomFailures(mtbf_hours, repair_minutes * 60)
+    return RandomFailures(mtbf_hours, repair_seconds)
 
 
 def read_reservations(given: Sequence[str | Reservation]) -> tuple[Reservation, ...]:
@@ -91,5 +91,5 @@ def _seconds(hours: str, text: str) -> float:
 
 def _refused(text: str) -> ParameterError:
     return ParameterError(
-        "does not read as a reservation", field="reserve", value=text, remedy=_FORM
+        "does not read as a reservation", field="reservations", value=text, remedy=_FORM
     )

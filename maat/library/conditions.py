@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from maat.library.availability import read_failures, read_reservations
-from maat.library.durations import seconds_of
+from maat.library.durations import least_stay_of_text
 from maat.library.files import path_of
 from maat.library.numbers import number_reader, whole_number_reader
 from maat.models.locality_table import LocalityTable, read_locality
@@ -41,7 +41,6 @@ from maat.vocabulary import (
     MOST_CONTENTION,
     MOST_RACK_PENALTY,
     MOST_ROUND_SECONDS,
-    UNBOUNDED,
     ProfilingMode,
     ScoreDraw,
     TuningRule,
@@ -67,8 +66,8 @@ class ConditionValues(TypedDict, total=False):
     rigid_share: float
     strong_scaling_share: float
     failures_mtbf_hours: float | None
-    repair_minutes: float | None
-    reserve: Sequence[str | Reservation]
+    repair_seconds: float | None
+    reservations: Sequence[str | Reservation]
     interference: str | float | Path | Interference | None
     variability: str | Path | Variability | None
     variability_draw: ScoreDraw | str | None
@@ -78,7 +77,7 @@ class ConditionValues(TypedDict, total=False):
     tuned: TuningRule | TunedJobs | str | None
     tuned_gpus: int | None
     measured_jobs: str | tuple[int, int] | JobWindow | None
-    least_stay: str | float | None
+    least_stay_seconds: str | float | None
     most_moves_per_hour: str | int | None
 
 
@@ -92,8 +91,8 @@ def read_conditions(
     rigid_share: float = 0.0,
     strong_scaling_share: float = 0.0,
     failures_mtbf_hours: float | None = None,
-    repair_minutes: float | None = None,
-    reserve: Sequence[str | Reservation] = (),
+    repair_seconds: float | None = None,
+    reservations: Sequence[str | Reservation] = (),
     interference: str | float | Path | Interference | None = None,
     variability: str | Path | Variability | None = None,
     variability_draw: ScoreDraw | str | None = None,
@@ -103,7 +102,7 @@ def read_conditions(
     tuned: TuningRule | TunedJobs | str | None = None,
     tuned_gpus: int | None = None,
     measured_jobs: str | tuple[int, int] | JobWindow | None = None,
-    least_stay: str | float | None = None,
+    least_stay_seconds: str | float | None = None,
     most_moves_per_hour: str | int | None = None,
 ) -> Conditions:
     """Read the conditions.
@@ -119,8 +118,8 @@ def read_conditions(
         rigid_share: Share of jobs (0-1) that keep the trace's GPU count and batch size.
         strong_scaling_share: Share of jobs (0-1) that keep the trace's batch size.
         failures_mtbf_hours: Mean hours between failures of a node; None: nodes do not fail.
-        repair_minutes: Until a failed node is in service again; None: 30.
-        reserve: GPUs that are kept free, such as `t4=8,tenant=vision,from=1,until=5` (hours).
+        repair_seconds: Until a failed node is in service again; None: 1800.
+        reservations: GPUs that are kept free, such as `t4=8,tenant=vision,from=1,until=5` (hours).
         interference: Slowdown of jobs on one GPU: a table's path, `synthetic`, or a number.
         variability: Folder of measured GPUs: how fast each of the cluster's GPUs is.
         variability_draw: Whether to draw GPUs or single measurements.
@@ -134,7 +133,7 @@ def read_conditions(
         tuned_gpus: The most GPUs that a tuned job asks for.
         measured_jobs: The jobs that figures are of, such as `2000-3000`: counted from 0 in order of
             submission, both included.
-        least_stay: For how long rounds leave a job on its GPUs: seconds, or a text such as `30m`.
+        least_stay_seconds: For how long rounds leave a job on its GPUs; also a text such as `30m`.
         most_moves_per_hour: How often a job is moved within an hour at most.
     """
     read = Conditions(
@@ -148,9 +147,11 @@ def read_conditions(
         strong_scaling_share=number_reader("strong_scaling_share")(strong_scaling_share),
         failures=read_failures(
             _number_or_none("failures_mtbf_hours", failures_mtbf_hours),
-            _number_or_none("repair_minutes", repair_minutes),
+            _number_or_none("repair_seconds", repair_seconds),
         ),
-        reservations=read_reservations([reserve] if isinstance(reserve, str) else reserve),
+        reservations=read_reservations(
+            [reservations] if isinstance(reservations, str) else reservations
+        ),
         interference=_interference(interference),
         variability=_variability(variability, cluster),
         locality_penalties=_penalties(locality_penalty, models, cluster),
@@ -159,7 +160,7 @@ def read_conditions(
         network_contention=_network_contention(network_contention),
         tuned=_tuned(tuned, tuned_gpus),
         measured_jobs=_window(measured_jobs),
-        stability=Stability(_least_stay(least_stay), most_moves_of(most_moves_per_hour)),
+        stability=Stability(_least_stay(least_stay_seconds), most_moves_of(most_moves_per_hour)),
     )
     check_interference(read.interference, jobs_per_gpu=cluster.jobs_per_gpu)
     return read
@@ -262,11 +263,4 @@ def _window(given: str | tuple[int, int] | JobWindow | None) -> JobWindow | None
 
 
 def _least_stay(given: str | float | None) -> float | None:
-    if given is None or given == UNBOUNDED:
-        return None
-    written = str(given)
-    return least_stay_of(
-        seconds_of(written, field="least_stay") if isinstance(given, str) else given,
-        field="least_stay",
-        written=written,
-    )
+    return least_stay_of_text(given) if isinstance(given, str) else least_stay_of(given)

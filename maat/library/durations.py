@@ -23,12 +23,18 @@ def seconds_of(text: str, *, field: str) -> float:
     return float(found[1]) * _UNITS[found[2] or "s"]
 
 
-def bounds_of(least_stay: str | None, most_moves_per_hour: str | None) -> dict[str, Any]:
+def bounds_of(least_stay_seconds: str | None, most_moves_per_hour: str | None) -> dict[str, Any]:
     """Return the given bounds as a request's fields; None for no bound. Raises ParameterError."""
     given: dict[str, Any] = {}
-    if least_stay is not None:
-        seconds = None if least_stay == UNBOUNDED else seconds_of(least_stay, field="least_stay")
-        given["least_stay_seconds"] = least_stay_of(seconds, field="least_stay", written=least_stay)
+    if least_stay_seconds is not None:
+        given["least_stay_seconds"] = least_stay_of_text(least_stay_seconds)
     if most_moves_per_hour is not None:
         given["most_moves_per_hour"] = most_moves_of(most_moves_per_hour)
     return given
+
+
+def least_stay_of_text(text: str) -> float | None:
+    """Return the seconds of a least stay, such as 30m; None for no bound. Raises ParameterError."""
+    if text == UNBOUNDED:
+        return None
+    return least_stay_of(seconds_of(text, field="least_stay_seconds"), written=text)

@@ -44,7 +44,7 @@ def what_if(
     add: str | Sequence[str] = (),
     policy: str | None = None,
     placer: str | None = None,
-    least_stay: str | None = None,
+    least_stay_seconds: str | None = None,
     most_moves_per_hour: str | int | None = None,
     progress: bool = True,
 ) -> WhatIf:
@@ -63,7 +63,7 @@ def what_if(
         add: Shape or shapes of nodes, such as `a100=2x8`.
         policy: That decides from now on.
         placer: That places from now on.
-        least_stay: For which a job stays on its GPUs, such as `30m`; `none` for no bound.
+        least_stay_seconds: For which a job stays on its GPUs, such as `30m`; `none` for no bound.
         most_moves_per_hour: After which a job stays on its GPUs; `none` for no bound.
         progress: Whether to show a progress bar, on a terminal or in a notebook.
 
@@ -71,15 +71,16 @@ def what_if(
     >>> maat.what_if(client=maat.Client("http://127.0.0.1:9"))
     Traceback (most recent call last):
     ...
-    maat.scheduling.errors.ParameterError: change: is missing. Give job, drain, add, policy, placer, least_stay or most_moves_per_hour.
+    maat.scheduling.errors.ParameterError: change: is missing. Give job, drain, add, policy, placer, least_stay_seconds or most_moves_per_hour.
     """  # noqa: E501
     most = None if most_moves_per_hour is None else str(most_moves_per_hour)
-    changes = changes_of(drain, add, policy, placer) | bounds_of(least_stay, most)
+    changes = changes_of(drain, add, policy, placer) | bounds_of(least_stay_seconds, most)
     if not changes and job is None:
         raise ParameterError(
             "is missing",
             field="change",
-            remedy="Give job, drain, add, policy, placer, least_stay or most_moves_per_hour.",
+            remedy="Give job, drain, add, policy, placer, least_stay_seconds or "
+            "most_moves_per_hour.",
         )
     asked: dict[str, Any] = {"changes": changes or None, "job": job, "cluster_id": cluster}
     body = {name: value for name, value in asked.items() if value is not None}

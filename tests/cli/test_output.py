@@ -161,7 +161,7 @@ def test_a_full_disk_ends_with_a_message(command: str, trace: Path) -> None:
 
 def test_a_refusal_leaves_no_empty_file(trace: Path) -> None:
     target = trace.parent / "jobs.csv"
-    code, _ = ended("simulate", trace, "--reserve", "t4=9,tenant=x", "--csv", target)
+    code, _ = ended("simulate", trace, "--reservation", "t4=9,tenant=x", "--csv", target)
     assert (code, target.exists()) == (2, False)
 
 

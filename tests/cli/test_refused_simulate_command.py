@@ -46,8 +46,11 @@ def refused(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--least-stay", "soon"), "least_stay: is no duration"),
-        (("--least-stay", "31d"), "least_stay: is no time from 0 to 2592000 s (30 days)"),
+        (("--least-stay-seconds", "soon"), "least_stay_seconds: is no duration"),
+        (
+            ("--least-stay-seconds", "31d"),
+            "least_stay_seconds: is no time from 0 to 2592000 s (30 days)",
+        ),
         (("--most-moves-per-hour", "0"), "most_moves_per_hour: is no whole number from 1 to 3600"),
         (("--most-moves-per-hour", "1.5"), "most_moves_per_hour: is no whole number"),
     ],
@@ -178,28 +181,37 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
             "fidelity: is no fidelity that Maat has (got 'exact'). Use one of: paper, sia-artifact",
         ),
         (
-            ("--reserve", "t4"),
-            "reserve: does not read as a reservation (got 't4'). Write TYPE=GPUS,tenant=NAME",
+            ("--reservation", "t4"),
+            "reservations: does not read as a reservation (got 't4'). Write TYPE=GPUS,tenant=NAME",
         ),
         (
             ("--cluster", f"t4={'9' * 5000}x4"),
             "cluster: does not read as type=NODESxGPUS (got 't4=999",
         ),
         (
-            ("--reserve", f"t4={'9' * 5000},tenant=x"),
-            "reserve: does not read as a reservation (got 't4=999",
+            ("--reservation", f"t4={'9' * 5000},tenant=x"),
+            "reservations: does not read as a reservation (got 't4=999",
         ),
-        (("--reserve", "t4=2,tenant=x,from=nan"), "reserve: does not read as a reservation"),
-        (("--reserve", "t4=2,owner=x"), "reserve: does not read as a reservation"),
-        (("--reserve", "t4=2,tenant=x,from=soon"), "reserve: does not read as a reservation"),
-        (("--reserve", "t4=2"), "reservation: is for a tenant or for a job, one of them"),
-        (("--reserve", "t4=2,tenant=x,from=2,until=1"), "end: is not after the start (got 3600.0)"),
         (
-            ("--reserve", "h100=2,tenant=x"),
+            ("--reservation", "t4=2,tenant=x,from=nan"),
+            "reservations: does not read as a reservation",
+        ),
+        (("--reservation", "t4=2,owner=x"), "reservations: does not read as a reservation"),
+        (
+            ("--reservation", "t4=2,tenant=x,from=soon"),
+            "reservations: does not read as a reservation",
+        ),
+        (("--reservation", "t4=2"), "reservation: is for a tenant or for a job, one of them"),
+        (
+            ("--reservation", "t4=2,tenant=x,from=2,until=1"),
+            "end: is not after the start (got 3600.0)",
+        ),
+        (
+            ("--reservation", "h100=2,tenant=x"),
             "reservation.gpu_type: is no GPU type of this cluster (got 'h100')",
         ),
         (
-            ("--reserve", "t4=2,job=nobody"),
+            ("--reservation", "t4=2,job=nobody"),
             "reservation.job_id: is no job of the trace (got 'nobody')",
         ),
         (
@@ -207,8 +219,8 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
             "mtbf_hours: is no time of 0.1 hours or more (got 0.0). Give hours, such as 100.",
         ),
         (
-            ("--failures-mtbf-hours", "1", "--repair-minutes", "-1"),
-            "repair_minutes: is not a time from zero up (got -1.0). Give minutes, such as 30.",
+            ("--failures-mtbf-hours", "1", "--repair-seconds", "-1"),
+            "repair_seconds: is not a time from zero up (got -1.0). Give seconds, such as 1800.",
         ),
         (
             ("--rigid-share", "1.5"),
@@ -256,8 +268,8 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
             "Name a file in",
         ),
         (
-            ("--failures-mtbf-hours", "1", "--repair-minutes", "inf"),
-            "repair_minutes: is not a time from zero up (got inf). Give minutes",
+            ("--failures-mtbf-hours", "1", "--repair-seconds", "inf"),
+            "repair_seconds: is not a time from zero up (got inf). Give seconds",
         ),
         (
             ("--jobs", "5"),
@@ -333,9 +345,9 @@ def test_neither_trace_nor_generator_is_refused(refused: Refused) -> None:
         ("--round-seconds", "0", "round_seconds: is not between 1 and 86400 (got '0')."),
         ("--rigid-share", "nan", "rigid_share: is not a number (got 'nan')."),
         (
-            "--repair-minutes",
+            "--repair-seconds",
             "5",
-            "repair_minutes: repairs nodes, but none fails (got 5.0). "
+            "repair_seconds: repairs nodes, but none fails (got 5.0). "
             "Say how often they fail (failures_mtbf_hours), or leave",
         ),
     ],

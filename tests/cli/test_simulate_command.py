@@ -252,8 +252,8 @@ def test_nodes_fail_as_often_as_told_and_the_same_each_time(trace: Path) -> None
         "fifo",
         "--failures-mtbf-hours",
         "0.1",
-        "--repair-minutes",
-        "2",
+        "--repair-seconds",
+        "120",
     )
     first, again = figures(*arguments), figures(*arguments, run=maat_process)
     assert first["failures"] > 0
@@ -280,7 +280,7 @@ def test_a_trace_says_job_by_job_what_binds_it_and_what_it_does(tmp_path: Path) 
         "c,0,bert,1,,0.01,,batch-inference,,,\n"
     )
     path.write_text(header + mixed, encoding="utf-8")
-    found = figures(str(path), *SMALL, "--fairness", "--reserve", "t4=8,tenant=vision,until=1")
+    found = figures(str(path), *SMALL, "--fairness", "--reservation", "t4=8,tenant=vision,until=1")
     assert (found["jobs"], found["unfinished"]) == (3, 0)
     assert found["avg_queueing_hours"] > 0.5, (
         "all but the tenant's job wait for the end of its reservation"
@@ -289,9 +289,9 @@ def test_a_trace_says_job_by_job_what_binds_it_and_what_it_does(tmp_path: Path) 
 
 def test_reserved_gpus_are_left_to_their_holder_while_the_reservation_holds(trace: Path) -> None:
     arguments = (str(trace), *SMALL, "--policy", "fifo")
-    kept_out = figures(*arguments, "--reserve", "t4=8,tenant=vision,until=0.5")
+    kept_out = figures(*arguments, "--reservation", "t4=8,tenant=vision,until=0.5")
     served = figures(
-        *arguments, "--reserve", "t4=1,job=a,until=0.5", "--reserve", "t4=2,job=b,until=0.5"
+        *arguments, "--reservation", "t4=1,job=a,until=0.5", "--reservation", "t4=2,job=b,until=0.5"
     )
     assert kept_out["avg_queueing_hours"] > 0.4
     assert served["avg_queueing_hours"] < 0.1

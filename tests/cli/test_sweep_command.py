@@ -204,7 +204,7 @@ def test_a_figure_of_the_table_is_drawn_over_what_is_varied(trace: Path, tmp_pat
             "strong_scaling_share: and rigid_share together are more than",
         ),
         (
-            ("--vary", "least_stay_seconds=60,none", "--least-stay", "10m"),
+            ("--vary", "least_stay_seconds=60,none", "--least-stay-seconds", "10m"),
             "least_stay_seconds: is varied, and set for all points (got [60.0, 'none']). "
             "Set it or vary it.",
         ),
@@ -303,7 +303,7 @@ def test_a_point_that_fails_is_named_and_the_others_are_kept(tmp_path: Path) -> 
 
 
 def test_a_point_whose_cluster_is_too_small_for_a_reservation_fails_alone(trace: Path) -> None:
-    cluster = ("--cluster", "t4=2x4", "--reserve", "t4=9,tenant=x", "--workers", "1")
+    cluster = ("--cluster", "t4=2x4", "--reservation", "t4=9,tenant=x", "--workers", "1")
 
     varied = maat("sweep", str(trace), *cluster, "--vary", "cluster_size=1,2", "--json")
     refused = maat("sweep", str(trace), *cluster, "--vary", "cluster_size=1")

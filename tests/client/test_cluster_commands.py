@@ -100,7 +100,7 @@ def test_a_cluster_is_changed_and_parameters_of_the_same_policy_are_kept(
 def test_how_long_jobs_stay_is_set_on_clusters_and_jobs_and_taken_away_again(
     run: Run, maat: Client
 ) -> None:
-    bounds = ("--least-stay", "30m", "--most-moves-per-hour", "4")
+    bounds = ("--least-stay-seconds", "30m", "--most-moves-per-hour", "4")
 
     def bounds_of(noun: Any) -> tuple[float | None, int | None]:
         return noun["least_stay_seconds"], noun["most_moves_per_hour"]
@@ -112,9 +112,9 @@ def test_how_long_jobs_stay_is_set_on_clusters_and_jobs_and_taken_away_again(
     run("submit", "net", "--model", "bert", "--cluster", "lab", *bounds)
     (net,) = maat.jobs(cluster="lab")["items"]
     assert bounds_of(net) == (1800.0, 4)
-    run("change", "net", "--least-stay", "none")
+    run("change", "net", "--least-stay-seconds", "none")
     assert bounds_of(maat.job(net["id"])) == (None, 4)
-    for wrong in (("--least-stay", "soon"), ("--most-moves-per-hour", "0")):
+    for wrong in (("--least-stay-seconds", "soon"), ("--most-moves-per-hour", "0")):
         with pytest.raises(ParameterError, match=wrong[0].removeprefix("--").replace("-", "_")):
             run("change-cluster", "lab", *wrong)
 

@@ -127,17 +127,17 @@ def test_bounds_on_moves_are_asked_and_said(run: Run, maat: Client, app: FastAPI
     maat.submit_job({"name": "first", "model": "cifar10", "work_scale": 0.3})
     go_to(app.state.database, 60.0)
 
-    shown = run("forecast", "--least-stay", "10m", "--most-moves-per-hour", "2")
+    shown = run("forecast", "--least-stay-seconds", "10m", "--most-moves-per-hour", "2")
     assert "As it is: no bound. As asked: least stay 10 min, 2 moves an hour at most." in shown
     assert "sia with" not in shown
-    asked = json.loads(run("forecast", "--least-stay", "10m", "--json"))
+    asked = json.loads(run("forecast", "--least-stay-seconds", "10m", "--json"))
     assert asked["request"]["changes"] == {"least_stay_seconds": 600.0}
     assert (asked["before"]["least_stay_seconds"], asked["after"]["least_stay_seconds"]) == (
         None,
         600.0,
     )
-    run("change-cluster", maat.clusters()[0]["id"], "--least-stay", "1h")
-    freed = json.loads(run("forecast", "--least-stay", "none", "--json"))
+    run("change-cluster", maat.clusters()[0]["id"], "--least-stay-seconds", "1h")
+    freed = json.loads(run("forecast", "--least-stay-seconds", "none", "--json"))
     assert freed["request"]["changes"] == {"least_stay_seconds": None}
     assert freed["after"]["least_stay_seconds"] is None
     assert freed["before"]["least_stay_seconds"] == 3600.0
@@ -146,8 +146,8 @@ def test_bounds_on_moves_are_asked_and_said(run: Run, maat: Client, app: FastAPI
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("--least-stay", "soon", "least_stay: is no duration"),
-        ("--least-stay", "31d", "least_stay: is no time from 0 to 2592000 s"),
+        ("--least-stay-seconds", "soon", "least_stay_seconds: is no duration"),
+        ("--least-stay-seconds", "31d", "least_stay_seconds: is no time from 0 to 2592000 s"),
         ("--most-moves-per-hour", "0", "most_moves_per_hour: is no whole number from 1 to 3600"),
         ("--most-moves-per-hour", "many", "most_moves_per_hour: is no whole number"),
     ],

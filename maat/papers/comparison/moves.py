@@ -45,7 +45,7 @@ def _shown(bench: Bench, outcomes: Outcomes) -> Shown:
         ],
         why=(
             "Nobody published this: Sia on philly-1, seed 0, where a job stays on its GPUs for a "
-            "least time, or is moved at most so often in an hour (--least-stay, "
+            "least time, or is moved at most so often in an hour (--least-stay-seconds, "
             "--most-moves-per-hour of maat simulate)."
         ),
         figure=grouped_bars(names, {"Sia": jct}, x="Bound", y="Average JCT (hours)"),
