@@ -28,6 +28,7 @@ from backend.evidence.routes import router as evidence
 from backend.experiments.routes import router as experiments
 from backend.fairness.routes import router as fairness
 from backend.forecasts.routes import router as forecasts
+from backend.health.integrity import Integrity
 from backend.health.monitor import HealthMonitor
 from backend.health.readiness import Readiness
 from backend.health.routes import at_root as health_at_root
@@ -191,12 +192,13 @@ def provide(
     app.state.database = Database.of(settings)
     app.state.user_behind = asking_the_system() if on_sockets else None
     app.state.gates = Gates(settings)
-    app.state.health = HealthMonitor(settings)
+    integrity = Integrity(settings)
+    app.state.health = HealthMonitor(settings, integrity)
     app.state.event_hub = Hub(settings, app.state.database, app.state.gates)
     app.state.senders = Senders()
     app.state.queue = celery_queue(settings) if queue is None else queue
     app.state.rate_limits = RateLimits(settings)
-    app.state.readiness = Readiness(settings, app.state.queue)
+    app.state.readiness = Readiness(settings, app.state.queue, integrity)
     app.state.metrics = Metrics(settings, app.state.database, app.state.queue)
     app.state.remedies = RemedyFinder(rehearsal)
 

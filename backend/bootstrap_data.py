@@ -8,8 +8,9 @@ Running it again changes nothing.
 from __future__ import annotations
 
 import argparse
+import sys
 
-from sqlalchemy import or_
+from sqlalchemy import make_url, or_
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import LOCAL_USER
@@ -23,10 +24,12 @@ from backend.audit.changes import program
 from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster
 from backend.clusters.service import create_cluster
+from backend.damage import sqlite_faults, sqlite_file
 from backend.database import Database
 from backend.demo.beginning import begin_with_history
 from backend.demo.cluster import DEMO_CLUSTER
 from backend.demo.history import History
+from backend.health.integrity import REMEDY
 from backend.migrations import upgrade
 from backend.settings import Settings, get_settings
 
@@ -115,6 +118,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     settings = get_settings()
+    _refuse_damaged(settings)
     database = Database.of(settings)
     ensure_defaults(database, settings)
     if given.print_sign_in and settings.implicit_admin:
@@ -130,6 +134,14 @@ def main() -> None:
         if password is None and nobody_came(database):
             print(NOBODY_CAME, flush=True)
     database.dispose()
+
+
+def _refuse_damaged(settings: Settings) -> None:
+    """End before anything is written to a database that is damaged."""
+    file = sqlite_file(make_url(settings.sqlalchemy_url))
+    faults = [] if file is None else sqlite_faults(file, is_quick=True)
+    if faults:
+        sys.exit(f"The database {file} is damaged ({faults[0]}). {REMEDY}")
 
 
 def _show_password(chosen: str | None, settings: Settings) -> None:

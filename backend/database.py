@@ -15,9 +15,11 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
 from backend.columns import to_json
+from backend.damage import DamageNote, is_damage, sqlite_file
 from backend.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -63,6 +65,7 @@ class Database:
             if self.is_sqlite
             else _postgres_engine(parsed, busy_seconds, pool)
         )
+        _watch_for_damage(self.engine, sqlite_file(parsed))
         self.engine.hide_parameters = True  # error messages must not hold user data
         # A SQLite transaction that reads first and writes later can fail half-way: writers declare
         # it at the start.
@@ -170,6 +173,24 @@ def _sqlite_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> En
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", lambda connection: _begin_sqlite(connection, patient))
     return engine
+
+
+def _watch_for_damage(engine: Engine, file: Path | None) -> None:
+    """Raise OperationalError for damage, as for all that keeps the database from answering.
+
+    `file`: of SQLite, which gets a note of it.
+    """
+    note = None if file is None else DamageNote(file)
+
+    def of_damage(context: sa.engine.ExceptionContext) -> OperationalError | None:
+        driver_error = context.original_exception
+        if not is_damage(driver_error):
+            return None
+        if note is not None:
+            note.write(str(driver_error))
+        return OperationalError(context.statement, None, driver_error, hide_parameters=True)
+
+    sa.event.listen(engine, "handle_error", of_damage, retval=True)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 import traceback
+from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Any
 
 from backend.asking import asking
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _OF_THE_SERVER = ("uvicorn", "uvicorn.error", "uvicorn.access")
 _MOST_CAUSES = 10
+_SECONDS_BETWEEN_TRACES, _MOST_TRACES = 600.0, 100
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -26,11 +30,27 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tupl
 class WithoutMessages(logging.Formatter):
     """Formats a log line.
 
-    For an error it shows the kind and every call that led to it.
+    For an error it shows the kind and every call that led to it; for one that comes again and
+    again, these once in ten minutes, and else its kind.
     """
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._written: OrderedDict[str, float] = OrderedDict()
+
     def formatException(self, ei: ExcInfo) -> str:  # noqa: N802  (the name that logging calls)
-        return "" if ei[1] is None else "".join(trace_of(ei[1])).rstrip()
+        if ei[1] is None:
+            return ""
+        trace = "".join(trace_of(ei[1])).rstrip()
+        now = time.monotonic()
+        before = self._written.get(trace)
+        if before is not None and now - before < _SECONDS_BETWEEN_TRACES:
+            return f"{_kind_of(ei[1])}, with the same calls as {now - before:.0f} s ago"
+        self._written[trace] = now
+        self._written.move_to_end(trace)
+        if len(self._written) > _MOST_TRACES:
+            self._written.popitem(last=False)
+        return trace
 
 
 class JsonLines(WithoutMessages):
@@ -94,10 +114,14 @@ def trace_of(error: BaseException) -> Iterator[str]:
     for cause in reversed(list(_causes(error))):
         yield "Traceback (most recent call last):\n"
         yield from traceback.format_tb(cause.__traceback__)
-        yield f"{type(cause).__module__}.{type(cause).__qualname__}\n"
+        yield f"{_kind_of(cause)}\n"
         if isinstance(cause, BaseExceptionGroup):
             for part in cause.exceptions[:_MOST_CAUSES]:
                 yield from trace_of(part)
+
+
+def _kind_of(error: BaseException) -> str:
+    return f"{type(error).__module__}.{type(error).__qualname__}"
 
 
 def first_line(error: BaseException) -> str:

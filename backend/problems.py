@@ -273,6 +273,13 @@ class DiskFull(Problem):
     retryable = True
 
 
+class DatabaseDamaged(Problem):
+    """What Maat's database stores cannot be right. Nothing was stored."""
+
+    remedy = "Ask who runs Maat to restore it from a backup: /readyz says how."
+    slug, title, status = "database-damaged", "Maat's database is damaged", 503
+
+
 def all_problems() -> Iterator[type[Problem]]:
     """Yield every kind of problem that the service can answer with."""
     yield from Problem.__subclasses__()

@@ -50,6 +50,13 @@ class SecretKey:
         """Return by what a text is recognised, and cannot be guessed without the key."""
         return hmac.digest(self._derived(b"fingerprints"), text.encode(), "sha256").hex()
 
+    def signature(self, text: str) -> str:
+        """Return what only a holder of the key can make of a text."""
+        return hmac.digest(self._derived(b"signatures"), text.encode(), "sha256").hex()
+
+    def has_signed(self, text: str, signature: str) -> bool:
+        return hmac.compare_digest(signature.encode(), self.signature(text).encode())
+
     def attempt_token(self, attempt_id: str) -> str:
         """Return the token with which an attempt reports. It is not stored anywhere."""
         return ATTEMPT_PREFIX + self._derived(b"attempt " + attempt_id.encode()).hex()

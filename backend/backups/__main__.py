@@ -1,7 +1,7 @@
 """Backs up, restores and checks the database of the settings. `maat db` runs it.
 
 python -m backend.backups backup FILE
-python -m backend.backups restore FILE [--force]
+python -m backend.backups restore FILE [--force] [--unverified]
 python -m backend.backups check [FILE]
 """
 
@@ -64,21 +64,28 @@ def _backup(database: Database, settings: Settings, given: argparse.Namespace) -
     manifest = backup(database, settings, given.file.absolute(), force=given.force)
     words = (
         f"wrote {given.file}: {given.file.stat().st_size} bytes ({manifest.bytes} unpacked) of "
-        f"{manifest.kind}, schema {manifest.revision}, sha256 {manifest.sha256}"
+        f"{manifest.kind}, schema {manifest.revision}, sha256 {manifest.sha256}, "
+        + ("signed" if manifest.signature else "not signed: there is no secret key here")
     )
     _show({"file": str(given.file), **asdict(manifest)}, words, as_json=given.json)
     return 0
 
 
 def _restore(database: Database, settings: Settings, given: argparse.Namespace) -> int:
-    notes = restore(database, settings, given.file.absolute(), force=given.force)
+    notes = restore(
+        database,
+        settings,
+        given.file.absolute(),
+        force=given.force,
+        unverified=given.unverified,
+    )
     words = "\n".join([*notes, f"restored {given.file}"])
     _show({"restored": str(given.file), "notes": list(notes)}, words, as_json=given.json)
     return 0
 
 
 def _check_file(given: argparse.Namespace) -> int:
-    manifest, found = check_file(given.file.absolute())
+    manifest, found = check_file(given.file.absolute(), get_settings())
     words = (
         f"{given.file} is sound: {manifest.kind}, schema {manifest.revision}, "
         f"made {manifest.made_at} by Maat {manifest.version}"
@@ -107,6 +114,9 @@ def _arguments() -> argparse.Namespace:
     one = actions.add_parser("restore", help="write a backup into an empty database")
     one.add_argument("file", type=Path)
     one.add_argument("--force", action="store_true", help="replace what is in the database")
+    one.add_argument(
+        "--unverified", action="store_true", help="also what is not signed by the key here"
+    )
     one = actions.add_parser("check", help="check the database, or a backup")
     one.add_argument("file", type=Path, nargs="?")
     return parser.parse_args()

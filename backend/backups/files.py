@@ -1,15 +1,20 @@
-"""The file of a backup: a ZIP archive of a manifest and the database. It appears whole or not."""
+"""The file of a backup: a ZIP archive of a manifest and the database. It appears whole or not.
+
+The manifest says what the database's size and checksum are; the deployment's key signs it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,9 +22,12 @@ from typing import Literal
 
 from maat.api.fields import rfc3339
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST, CONTENT = "manifest.json", "database"
 _CHUNK = 1 << 20
+_MOST_MANIFEST_BYTES = 64 << 10
+
+_TEXTS = ("version", "kind", "revision", "made_at", "key", "sha256", "signature")
 
 Kind = Literal["sqlite", "postgresql"]
 
@@ -32,7 +40,8 @@ class BackupError(Exception):
 class Manifest:
     """What a backup is of. `revision`: of the schema; `key`: by what the secret key is known.
 
-    `sha256`, `bytes`: of the database as it stands in the archive, unpacked.
+    `sha256`, `bytes`: of the database as it stands in the archive, unpacked. `signature`: of all
+    the rest, by the secret key; empty if there was none, and in files of format 1.
     """
 
     format: int
@@ -43,9 +52,23 @@ class Manifest:
     key: str
     sha256: str
     bytes: int
+    signature: str = ""
+
+    @property
+    def signed_text(self) -> str:
+        """Return what the signature is of."""
+        return json.dumps(asdict(replace(self, signature="")), sort_keys=True)
 
 
-def write_backup(file: Path, content: Path, *, kind: Kind, revision: str, key: str) -> Manifest:
+def write_backup(
+    file: Path,
+    content: Path,
+    *,
+    kind: Kind,
+    revision: str,
+    key: str,
+    sign: Callable[[str], str] | None = None,
+) -> Manifest:
     """Write the archive beside `file` and rename it, once it is on the disk."""
     manifest = Manifest(
         format=FORMAT,
@@ -57,6 +80,8 @@ def write_backup(file: Path, content: Path, *, kind: Kind, revision: str, key: s
         sha256=_digest(content),
         bytes=content.stat().st_size,
     )
+    if sign is not None:
+        manifest = replace(manifest, signature=sign(manifest.signed_text))
     descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")
     try:
         with os.fdopen(descriptor, "wb") as opened:  # its owner's only, as mkstemp makes it
@@ -74,10 +99,10 @@ def write_backup(file: Path, content: Path, *, kind: Kind, revision: str, key: s
 def read_manifest(file: Path) -> Manifest:
     """Raises BackupError for what is no backup of Maat, or one of a newer form."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            found = json.loads(archive.read(MANIFEST))
-        manifest = Manifest(**{one.name: found[one.name] for one in fields(Manifest)})
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
+        with zipfile.ZipFile(file) as archive, archive.open(MANIFEST) as opened:
+            text = opened.read(_MOST_MANIFEST_BYTES + 1)
+        manifest = _manifest_of(text)
+    except (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not one, or damaged"
         raise BackupError(
             f"{file} cannot be read as a backup of Maat ({reason}). Give a file of "
@@ -89,22 +114,60 @@ def read_manifest(file: Path) -> Manifest:
 
 
 @contextmanager
-def unpacked(file: Path, folder: Path | None = None) -> Iterator[tuple[Manifest, Path]]:
+def unpacked(file: Path, manifest: Manifest, folder: Path | None = None) -> Iterator[Path]:
     """Unpack the database into a folder of its own, checked against the manifest.
 
-    Raises BackupError if it is not what was written.
+    Raises BackupError if it is not what was written, or there is no room for it. No more is
+    written than the manifest says.
     """
-    manifest = read_manifest(file)
     with tempfile.TemporaryDirectory(dir=folder, prefix="maat-restore-") as place:
+        free = shutil.disk_usage(place).free
+        if manifest.bytes > free:
+            raise BackupError(
+                f"{file} holds a database of {manifest.bytes} bytes, and {Path(place).parent} has "
+                f"room for {free}. Make room there."
+            )
         content = Path(place, CONTENT)
         try:
-            with zipfile.ZipFile(file) as archive:
-                archive.extract(CONTENT, place)
-        except (zipfile.BadZipFile, KeyError, EOFError):
+            _unpack(file, content, manifest.bytes)
+        except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError):
             raise _damaged(file) from None
-        if (content.stat().st_size, _digest(content)) != (manifest.bytes, manifest.sha256):
+        if _digest(content) != manifest.sha256:
             raise _damaged(file)
-        yield manifest, content
+        yield content
+
+
+def _unpack(file: Path, content: Path, size: int) -> None:
+    """Unpack the database. Raises BadZipFile if it is not of `size` bytes."""
+    with zipfile.ZipFile(file) as archive, archive.open(CONTENT) as source:
+        if archive.getinfo(CONTENT).file_size != size:
+            raise zipfile.BadZipFile
+        with content.open("wb") as target:
+            while chunk := source.read(_CHUNK):
+                if target.tell() + len(chunk) > size:  # its own header may lie
+                    raise zipfile.BadZipFile
+                target.write(chunk)
+            if target.tell() != size:
+                raise zipfile.BadZipFile
+
+
+def _manifest_of(text: bytes) -> Manifest:
+    """Raises ValueError, KeyError or TypeError for what is no manifest."""
+    if len(text) > _MOST_MANIFEST_BYTES:
+        raise ValueError
+    written = json.loads(text)
+    manifest = Manifest(
+        **{
+            field.name: written[field.name]
+            for field in fields(Manifest)
+            if field.default is MISSING or field.name in written
+        }
+    )
+    if type(manifest.format) is not int or type(manifest.bytes) is not int or manifest.bytes < 0:
+        raise ValueError
+    if not all(isinstance(getattr(manifest, name), str) for name in _TEXTS):
+        raise TypeError
+    return manifest
 
 
 def kind_of(is_sqlite: bool) -> Kind:

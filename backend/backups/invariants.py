@@ -81,6 +81,27 @@ INVARIANTS = (
 )
 
 
+def failing_statements() -> list[str]:
+    """Return a statement of PostgreSQL for each rule, which fails if the rule is broken."""
+    return [
+        # The queries are the program's own.
+        f"""DO $check$
+        DECLARE rows text;
+        BEGIN
+            SELECT string_agg(broken.row, ', ') INTO rows
+            FROM (SELECT * FROM ({rule.broken_by}) AS queried(row) LIMIT {_SHOWN}) AS broken;
+            IF rows IS NOT NULL THEN
+                RAISE EXCEPTION '%', {_quoted(f"not true: {rule.rule}")} || ' (' || rows || ')';
+            END IF;
+        END $check$"""  # noqa: S608
+        for rule in INVARIANTS
+    ]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def broken(session: Session) -> Iterator[str]:
     """Yield a sentence for every rule that is broken, with the first rows that break it."""
     for one in INVARIANTS:

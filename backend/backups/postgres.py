@@ -15,7 +15,12 @@ from backend.backups.files import BackupError
 from backend.database import Database
 
 DEBIAN = Path("/usr/lib/postgresql")
+_PATH = "SET search_path = public"  # a dump leaves none
 _FRESH = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
+
+
+class CheckFailed(Exception):
+    """What was written breaks a rule, so that all of it was taken back."""
 
 
 def dump(database: Database, content: Path) -> None:
@@ -26,10 +31,13 @@ def dump(database: Database, content: Path) -> None:
     _run([str(program), *given, "--file", str(content)], database)
 
 
-def load(database: Database, content: Path, *, empty_first: bool) -> None:
+def load(
+    database: Database, content: Path, *, empty_first: bool, checks: Sequence[str] = ()
+) -> None:
     """Write `content` into the database, in one transaction: all of it or nothing.
 
-    `empty_first`: what is there is dropped in the same transaction.
+    `empty_first`: what is there is dropped in the same transaction. `checks`: statements that fail
+    in that transaction if what was written must not be. Raises CheckFailed then.
     """
     major = _server_major(database)
     script = content.with_suffix(".sql")
@@ -38,7 +46,8 @@ def load(database: Database, content: Path, *, empty_first: bool) -> None:
     _run([str(restore), *given], database)
     before = ["--command", _FRESH] if empty_first else []
     options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]
-    _run([str(psql), *options, *before, "--file", str(script)], database)
+    after = [word for check in (_PATH, *checks) for word in ("--command", check)]
+    _run([str(psql), *options, *before, "--file", str(script), *after], database)
 
 
 def program_of(name: str, major: int) -> Path:
@@ -90,5 +99,9 @@ def _run(command: Sequence[str], database: Database) -> None:
     }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:] or ["it says nothing"]
-        raise BackupError(f"{Path(command[0]).name} failed: {said[0]}")
+        lines = done.stderr.strip().splitlines() or ["it says nothing"]
+        error = next((line for line in lines if "ERROR:" in line), lines[-1])
+        _, is_untrue, rule = error.partition("not true: ")
+        if is_untrue:
+            raise CheckFailed(is_untrue + rule)
+        raise BackupError(f"{Path(command[0]).name} failed: {error}")

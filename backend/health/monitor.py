@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from sqlalchemy.exc import DBAPIError
+
+from backend.clocktime import utc_now
+from backend.damage import is_damage
 from backend.database import Database
 from backend.health.disk import disk_problem
-from backend.health.service import health, seen_again
+from backend.health.integrity import Integrity
+from backend.health.service import health, seen_again, worker_health
 from backend.health.shared_look import SharedLook
 from backend.problems import Unavailable
 from backend.settings import Settings
-from maat.api.service import HealthOut
+from maat.api.service import HealthOut, WorkerOut
 
 PATIENCE_SECONDS = 1.0
 
@@ -27,8 +32,8 @@ class _Look:
 class HealthMonitor:
     """Runs one check at a time: callers during a check share its result."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, integrity: Integrity) -> None:
+        self._settings, self._integrity = settings, integrity
         self._looking = SharedLook(settings, self._look)
         self._last: _Look | None = None
 
@@ -49,10 +54,16 @@ class HealthMonitor:
     def _look(self, database: Database) -> HealthOut:
         folder, least = self._settings.data_path, self._settings.least_free_bytes
         has_room = disk_problem(folder, least_free_bytes=least) is None
-        with database.session_scope(writes=False) as session:
-            found = health(
-                session, stale_seconds=self._settings.worker_stale_seconds, has_room=has_room
-            )
+        is_damaged, stale = False, self._settings.worker_stale_seconds
+        try:
+            with database.session_scope(writes=False) as session:
+                worker = worker_health(session, utc_now(), stale_seconds=stale)
+        except DBAPIError as error:
+            if not is_damage(error.orig):
+                raise
+            is_damaged, worker = True, WorkerOut(state="none", last_round_age_seconds=None)
+        is_damaged = is_damaged or self._integrity.fault() is not None
+        found = health(worker, has_room=has_room, is_damaged=is_damaged)
         self._last = _Look(found, time.monotonic())
         return found
 

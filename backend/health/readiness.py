@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kombu.exceptions import OperationalError as BrokerAway
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
+from backend.damage import is_damage
 from backend.database import Database
 from backend.health.disk import disk_problem
+from backend.health.integrity import REMEDY, Integrity
 from backend.health.models import WorkerHeartbeat
 from backend.health.service import worker_health
 from backend.health.shared_look import SharedLook
+from backend.logs import first_line
 from backend.moments import moment_of
 from backend.problems import FieldError, Problem
 from backend.queue import ROUNDS_QUEUE, Queue
@@ -54,8 +57,8 @@ _SLOW = Lack(
 class Readiness:
     """Runs one check at a time: callers during a check share its result."""
 
-    def __init__(self, settings: Settings, queue: Queue) -> None:
-        self._settings, self._queue = settings, queue
+    def __init__(self, settings: Settings, queue: Queue, integrity: Integrity) -> None:
+        self._settings, self._queue, self._integrity = settings, queue, integrity
         self._looking = SharedLook(settings, self._look)
 
     async def check(self) -> None:
@@ -85,11 +88,18 @@ class Readiness:
             with database.session_scope(writes=False) as session:
                 found = _first(session, (_schema, self._worker, self._rounds))
         except SQLAlchemyError as error:
+            if isinstance(error, DBAPIError) and is_damage(error.orig):
+                yield _damaged(first_line(error.orig or error))
+                return
             log.warning("the database cannot be used: %s", type(error).__name__)
             remedy = "See whether it runs, and whether MAAT_DATABASE_URL names it."
             yield Lack("database", "The database does not answer.", remedy)
             return
-        yield from found
+        fault = self._integrity.fault()
+        if fault is None:
+            yield from found
+        else:  # what else is missing may follow from it
+            yield _damaged(fault)
 
     def _worker(self, session: Session) -> Lack | None:
         now, stale = moment_of(session).wall, self._settings.worker_stale_seconds
@@ -124,6 +134,10 @@ class Readiness:
         if problem is not None:
             remedy = "Make room there, or set MAAT_DATA_DIR or MAAT_LEAST_FREE_BYTES."
             yield Lack("disk", problem, remedy)
+
+
+def _damaged(fault: str) -> Lack:
+    return Lack("database", f"The database is damaged ({fault}).", REMEDY)
 
 
 def _first(session: Session, checks: tuple[Callable[[Session], Lack | None], ...]) -> list[Lack]:

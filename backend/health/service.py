@@ -43,14 +43,13 @@ def seen_again(health: HealthOut, seconds: float) -> HealthOut:
     )
 
 
-def health(session: Session, *, stale_seconds: float, has_room: bool) -> HealthOut:
+def health(worker: WorkerOut, *, has_room: bool, is_damaged: bool) -> HealthOut:
     """Return the health. `has_room`: whether the data folder takes more."""
-    worker = worker_health(session, utc_now(), stale_seconds=stale_seconds)
-    well = has_room and worker["state"] != "stale"
+    well = has_room and not is_damaged and worker["state"] != "stale"
     return HealthOut(
         status="ok" if well else "degraded",
         version=version("maat"),
-        database="ok",
+        database="damaged" if is_damaged else "ok",
         disk="ok" if has_room else "full",
         checked_seconds_ago=0.0,
         worker=worker,

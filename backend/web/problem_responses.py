@@ -15,10 +15,12 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from sqlalchemy.exc import TimeoutError as NoConnection
 from starlette.exceptions import HTTPException
 
+from backend.damage import is_damage
 from backend.database import is_disk_full
 from backend.logs import first_line
 from backend.problems import (
     Conflict,
+    DatabaseDamaged,
     DiskFull,
     InternalError,
     Invalid,
@@ -132,6 +134,9 @@ def database_away(request: Request, error: Exception) -> Problem:
             "MAAT_DATABASE_URL names another server) is full. Make room there, then try again.",
             headers={"Retry-After": "60"},
         )
+    if isinstance(error, DBAPIError) and is_damage(error.orig):
+        log.error("%s %r: the database is damaged: %s", request.method, request.url.path, reason)
+        return DatabaseDamaged("Maat's database is damaged; nothing was stored.")
     log.error("%s %r: the database does not answer: %s", request.method, request.url.path, reason)
     return Unavailable(
         "The database does not answer, or another writer holds it too long.",

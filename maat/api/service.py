@@ -24,12 +24,13 @@ class HealthOut(TypedDict):
     """The health of the service.
 
     `database`: `slow` if it has not answered in time; `worker` is then the state known
-    `checked_seconds_ago`, with its age updated. `disk`: `full` if the data folder takes no more.
+    `checked_seconds_ago`, with its age updated. `damaged` if what it stores cannot be right:
+    /readyz says what to do. `disk`: `full` if the data folder takes no more.
     """
 
     status: Literal["ok", "degraded"]
     version: str
-    database: Literal["ok", "slow"]
+    database: Literal["ok", "slow", "damaged"]
     disk: Literal["ok", "full"]
     checked_seconds_ago: float
     worker: WorkerOut

@@ -39,11 +39,19 @@ def restore(
     force: Annotated[
         bool, typer.Option("--force", help="Replace all that is in the database.")
     ] = False,
+    unverified: Annotated[
+        bool,
+        typer.Option(
+            "--unverified",
+            help="Also a backup that the secret key here has not signed, or that is not sound.",
+        ),
+    ] = False,
     data_dir: DataDir = Path("var"),
     as_json: AsJson = False,
 ) -> None:
     """Write a backup into an empty database, while Maat is stopped."""
-    _run(data_dir, as_json, "restore", str(file), *(["--force"] if force else []))
+    flags = [*(["--force"] if force else []), *(["--unverified"] if unverified else [])]
+    _run(data_dir, as_json, "restore", str(file), *flags)
 
 
 def check(

@@ -151,3 +151,24 @@ def test_a_line_of_json_has_the_id_of_its_request_and_no_message_of_an_error() -
     assert SECRET not in json.dumps(found)
     outside = json.loads(JsonLines().format(line))
     assert "request_id" not in outside
+
+
+def test_an_error_that_comes_again_shows_its_calls_once() -> None:
+    written = [WithoutMessages(FORMAT).format(_failure(KeyError)) for _ in range(2)]
+    assert written[0].count("Traceback") == written[1].count("Traceback") == 1  # of two processes
+    formatter = WithoutMessages(FORMAT)
+    first, second, other = (
+        formatter.format(_failure(kind)) for kind in (KeyError, KeyError, ValueError)
+    )
+    assert "Traceback" in first
+    assert second.splitlines()[1:] == ["builtins.KeyError, with the same calls as 0 s ago"]
+    assert other.endswith("builtins.ValueError")
+    assert "Traceback" in other
+
+
+def _failure(kind: type[Exception]) -> logging.LogRecord:
+    try:
+        raise kind(SECRET)
+    except kind as error:
+        caught = (kind, error, error.__traceback__)
+    return logging.LogRecord("maat", logging.ERROR, __file__, 1, "failed", (), caught)

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import random
+import shutil
 import subprocess
 import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from damaged_files import damage_pages
 from live_samples import jobs_of, make_cluster, round_numbers, set_time, submit
 from sqlmodel import select
 
 from backend.backups import postgres
-from backend.backups.files import BackupError, read_manifest
+from backend.backups.files import BackupError, Kind, Manifest, read_manifest
 from backend.backups.service import backup, check_database, check_file, restore
 from backend.clocktime import utc_now
+from backend.damage import DamageNote, sqlite_faults
 from backend.database import Database
+from backend.migrations import upgrade
 from backend.models import Cluster, Job, WorkerHeartbeat
 from backend.secret_key import secret_key
 from backend.settings import Settings
@@ -34,7 +42,9 @@ MINUTE = 60.0
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    return Settings(_env_file=None, data_dir=tmp_path / "data", database_url=database_url)
+    made = Settings(_env_file=None, data_dir=tmp_path / "data", database_url=database_url)
+    secret_key(made)  # as after a first start
+    return made
 
 
 @pytest.fixture
@@ -130,7 +140,7 @@ def test_the_file_says_what_it_is_and_only_its_owner_reads_it(
     made = backup(database, settings, file)
     assert read_manifest(file) == made
     assert made.kind == ("sqlite" if database.is_sqlite else "postgresql")
-    assert check_file(file) == (made, [])
+    assert check_file(file, settings) == (made, [])
     assert file.stat().st_mode & 0o077 == 0
     assert list(tmp_path.glob("maat.backup?*")) == list(tmp_path.glob("maat-backup-*")) == []
 
@@ -139,7 +149,7 @@ def test_a_database_that_is_not_empty_is_replaced_only_by_force(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
     file = tmp_path / "maat.backup"
-    make_cluster(database, name="backed-up")
+    submit(database, make_cluster(database, name="backed-up"))
     backup(database, settings, file)
     restore(elsewhere, settings, file, force=False)
     make_cluster(elsewhere, name="made-later")
@@ -154,6 +164,7 @@ def test_nothing_is_replaced_while_a_worker_lives(
     database: Database, settings: Settings, tmp_path: Path
 ) -> None:
     file = tmp_path / "maat.backup"
+    submit(database, make_cluster(database))
     backup(database, settings, file)
     with database.session_scope() as session:
         session.add(WorkerHeartbeat(name="rounds@a", version="1"))
@@ -169,43 +180,121 @@ def test_a_damaged_a_foreign_and_a_newer_file_change_nothing(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
     file = tmp_path / "maat.backup"
-    backup(database, settings, file)
-    damaged, newer, other, none = (tmp_path / name for name in ("damaged", "newer", "other", "no"))
-    _rewritten(file, damaged, {}, spoil=True)
-    _rewritten(file, newer, {"revision": "9999"})
-    kind = "postgresql" if database.is_sqlite else "sqlite"
-    _rewritten(file, other, {"kind": kind})
-    none.write_text("no backup")
-    for given, words in (
-        (damaged, "damaged"),
-        (newer, "newer one"),
-        (other, "another kind"),
-        (none, "it is not one"),
+    made = backup(database, settings, file)
+    kind: Kind = "postgresql" if database.is_sqlite else "sqlite"
+    with zipfile.ZipFile(file) as archive:
+        content = archive.read("database")
+    garbage = random.Random(1).randbytes(5000)
+    cases = (
+        (signed(settings, made), content[:-1] + b"?", "is damaged: its checksum"),
+        (signed(settings, made), content + b"\0", "is damaged: its checksum"),
+        (signed(settings, made, bytes=made.bytes - 1), content, "is damaged: its checksum"),
+        (signed(settings, made, bytes=2**62), content, "Make room there"),
+        (signed(settings, made, revision="9999"), content, "newer one"),
+        (signed(settings, made, kind=kind), content, "another kind"),
+        (signed(settings, made, **of_content(garbage)), garbage, "damaged database|valid archive"),
+        (replace(made, made_at="2020-01-01T00:00:00Z"), content, "was altered after the key"),
+        (replace(made, signature=""), content, "is not signed"),
+        (replace(made, signature="é"), content, "was altered after the key"),
+    )
+    for number, (manifest, given, words) in enumerate(cases):
+        other = written(tmp_path / f"{number}.backup", asdict(manifest), given)
+        with pytest.raises(BackupError, match=words):
+            restore(elsewhere, settings, other, force=False)
+    nothing = tmp_path / "no"
+    nothing.write_text("no backup")
+    with zipfile.ZipFile(tmp_path / "long", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", " " * 2**20 + json.dumps(asdict(made)))
+    for other, words in (
+        (nothing, "it is not one"),
+        (tmp_path / "long", "it is not one"),
         (tmp_path / "absent", "No such file"),
     ):
         with pytest.raises(BackupError, match=words):
-            restore(elsewhere, settings, given, force=False)
-        assert sa.inspect(elsewhere.engine).get_table_names() == []
+            restore(elsewhere, settings, other, force=False)
+    assert sa.inspect(elsewhere.engine).get_table_names() == []
 
 
-def _rewritten(file: Path, to: Path, changes: dict[str, str], *, spoil: bool = False) -> None:
-    with zipfile.ZipFile(file) as source, zipfile.ZipFile(to, "w") as target:
-        manifest = json.loads(source.read("manifest.json")) | changes
-        content = source.read("database")
-        target.writestr("manifest.json", json.dumps(manifest))
-        target.writestr("database", content[:-1] + b"?" if spoil else content)
+def signed(settings: Settings, manifest: Manifest, **changes: Any) -> Manifest:
+    """Return a manifest with changes, as if the deployment itself had written it."""
+    changed = replace(manifest, **changes)
+    return replace(changed, signature=secret_key(settings).signature(changed.signed_text))
 
 
-def test_another_secret_key_is_told(
+def of_content(content: bytes) -> dict[str, Any]:
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def written(to: Path, manifest: Mapping[str, Any], content: bytes) -> Path:
+    with zipfile.ZipFile(to, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(manifest))
+        archive.writestr("database", content)
+    return to
+
+
+@pytest.mark.both_databases
+def test_a_backup_in_which_something_is_not_true_replaces_nothing_unless_asked(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
     file = tmp_path / "maat.backup"
-    secret_key(settings)
+    submit(database, make_cluster(database))
+    with database.session_scope() as session:
+        session.execute(sa.text("DELETE FROM job_counts"))
+    backup(database, settings, file)
+    upgrade(elsewhere)
+    make_cluster(elsewhere, name="stays")
+    with pytest.raises(BackupError, match="not true: jobs are counted as they are"):
+        restore(elsewhere, settings, file, force=True)
+    with elsewhere.session_scope(writes=False) as session:
+        assert "stays" in session.exec(select(Cluster.name)).all()
+    restore(elsewhere, settings, file, force=True, unverified=True)
+    with elsewhere.session_scope(writes=False) as session:
+        assert "stays" not in session.exec(select(Cluster.name)).all()
+
+
+def test_a_backup_of_another_deployment_is_restored_only_unverified(
+    database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
+) -> None:
+    file = tmp_path / "maat.backup"
+    submit(database, make_cluster(database))
     backup(database, settings, file)
     other = Settings(_env_file=None, data_dir=tmp_path / "other")
     secret_key(other)
-    (note,) = restore(elsewhere, other, file, force=False)
+    with pytest.raises(BackupError, match="signed by another secret key"):
+        restore(elsewhere, other, file, force=False)
+    (note,) = restore(elsewhere, other, file, force=False, unverified=True)
     assert "secret.key" in note
+    assert check_file(file, other)[1][0].startswith("It was signed by another secret key.")
+
+
+def test_a_damaged_database_is_not_backed_up_and_is_moved_aside_by_a_restore(
+    migrated_sqlite: Path, settings: Settings, tmp_path: Path
+) -> None:
+    place = in_folder(settings, tmp_path / "data")
+    file, good = tmp_path / "data" / "maat.db", tmp_path / "good.backup"
+    shutil.copyfile(migrated_sqlite, file)
+    database = Database(place.database_url)
+    submit(database, make_cluster(database))
+    backup(database, place, good)
+    whole = good.read_bytes()
+    database.dispose()
+    damage_pages(file)
+    try:
+        with pytest.raises(BackupError, match=r"is damaged \(.*maat db restore FILE --force"):
+            backup(database, place, good, force=True)
+        assert good.read_bytes() == whole
+        assert check_database(database) != []
+        with pytest.raises(BackupError, match="Give --force to move it aside"):
+            restore(database, place, good, force=False)
+        *_, note = restore(database, place, good, force=True)
+        assert check_database(database) != ["The database is empty."]
+        assert sqlite_faults(file) == []
+    finally:
+        database.dispose()
+    (aside,) = file.parent.glob("maat.db.damaged-*")
+    assert note == f"The damaged database is kept as {aside}."
+    assert sqlite_faults(aside) != []
+    assert DamageNote(file).read() is None
 
 
 @pytest.mark.parametrize(
@@ -300,11 +389,12 @@ def in_folder(settings: Settings, folder: Path) -> Settings:
 def test_a_folder_without_a_key_is_told_to_get_the_one_of_the_backup(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
-    secret_key(settings)
     file = tmp_path / "maat.backup"
     backup(database, settings, file)
     other = Settings(_env_file=None, data_dir=tmp_path / "other")
-    (note,) = restore(elsewhere, other, file, force=False)
+    with pytest.raises(BackupError, match=r"Put secret\.key of that data folder"):
+        restore(elsewhere, other, file, force=False)
+    (note,) = restore(elsewhere, other, file, force=False, unverified=True)
     assert note.startswith("There is no secret key here yet.")
     assert not (tmp_path / "other" / "secret.key").exists()
 
@@ -318,7 +408,10 @@ def test_what_is_restored_is_read_by_its_owner_only_and_no_key_is_made(
 ) -> None:
     file, new = tmp_path / "maat.backup", tmp_path / "new"
     assert command(in_folder(settings, migrated_sqlite.parent), "backup", str(file)).returncode == 0
-    restored = command(in_folder(settings, new), "restore", str(file))
+    refused = command(in_folder(settings, new), "restore", str(file))
+    assert (refused.returncode, "is not signed" in refused.stderr) == (2, True)
+    assert list(new.iterdir()) == []
+    restored = command(in_folder(settings, new), "restore", str(file), "--unverified")
     assert restored.returncode == 0, restored.stderr
     assert not (migrated_sqlite.parent / "secret.key").exists()
     assert modes(new, new / "maat.db") == ["0o700", "0o600"]

@@ -28,6 +28,7 @@ PARTS = {
     "disk": "Disk",
 }
 """What GET /readyz tries, as the page names it."""
+_DATABASE = {"ok": "answers", "slow": "answers slowly", "damaged": "is damaged"}
 
 
 def cards() -> html.Div:
@@ -89,7 +90,7 @@ def details(health: HealthOut) -> dict[str, str]:
     """Return what is known of a part that is there, by its label."""
     age = health["worker"]["last_round_age_seconds"]
     return {
-        PARTS["database"]: "answers" if health["database"] == "ok" else "answers slowly",
+        PARTS["database"]: _DATABASE[health["database"]],
         PARTS["disk"]: "has room" if health["disk"] == "ok" else "is full",
         PARTS["rounds"]: "none yet" if age is None else f"the last one {duration(age)} ago",
     }
