@@ -5,7 +5,6 @@ Knows no table; the worker calls it too.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 
@@ -162,12 +161,3 @@ def covered(
 
 def _models(table: Interference) -> list[str]:
     return sorted({name for pair in table.pairs for name in pair})
-
-
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def digest_of(texts: Texts) -> str:
-    """Return what `sha256sum FILES | sha256sum` prints in the folder of the files."""
-    return sha256("".join(f"{sha256(text)}  {name}\n" for name, text in sorted(texts.items())))

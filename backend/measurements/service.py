@@ -16,12 +16,13 @@ from backend.answers import answer_of
 from backend.clocktime import utc_now
 from backend.columns import pack_json
 from backend.measurements.archives import texts_of_archive
-from backend.measurements.contents import Texts, covered, digest_of, sha256
+from backend.measurements.contents import Texts, covered
 from backend.measurements.models import Measurement, MeasurementFiles
 from backend.measurements.notes import measurement_notes
 from backend.measurements.repository import get_measurement, is_used, named, profiled_models
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
 from maat.api.measurements import ACCEPTED, MAX_BYTES, MAX_LINES, MeasurementBody, MeasurementOut
+from maat.file_digest import files_digest, text_digest
 from maat.scheduling.errors import InputError
 from maat.vocabulary import MeasurementKind
 
@@ -53,9 +54,9 @@ def prepare_measurement(
         name=body.name,
         owner_id=principal.user_id,
         tenant_id=principal.tenant_id,
-        digest=digest_of(texts),
+        digest=files_digest(texts),
         files=[
-            {"name": name, "bytes": len(text.encode()), "sha256": sha256(text)}
+            {"name": name, "bytes": len(text.encode()), "sha256": text_digest(text)}
             for name, text in texts.items()
         ],
         covers=_covers(body, texts, profiled_models(session, principal.tenant_id)),

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from maat.api.fields import Body, Timestamp
 from maat.api.operations import OperationState
 
-Standing = Literal["possible now", "needs data", "needs hardware"]
+Standing = Literal["possible now", "needs data", "needs hardware", "takes other data"]
 
 
 class ReproductionBody(Body):

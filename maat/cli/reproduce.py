@@ -20,8 +20,10 @@ from maat.papers.catalogue import PAPERS, REPORTS, STUDIES, item_of, paper_of
 from maat.papers.data import SETTING, Data
 from maat.papers.items import Paper
 from maat.papers.layout import layout
+from maat.papers.own import read_own
+from maat.papers.own_checks import check_own
 from maat.papers.report import as_data
-from maat.papers.reproducing import Reproduced, make, say_cost
+from maat.papers.reproducing import Reproduced, chosen_items, make, say_cost
 from maat.papers.standing import as_rows
 from maat.papers.written import Folder
 from maat.scheduling.errors import InputError
@@ -73,10 +75,28 @@ def reproduce_command(
             "need.",
         ),
     ] = False,
+    profiles: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder of measured profiles, or a table of throughputs, instead of the published."
+        ),
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(help="File of a trace instead of the published ones.")
+    ] = None,
+    variability: Annotated[
+        str | None, typer.Option(help="Folder of measured GPUs instead of the published ones.")
+    ] = None,
+    interference: Annotated[
+        str | None, typer.Option(help="File of measured pairs instead of the published ones.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Make tables and figures of the papers again, beside the published values."""
-    found = Data(data)
+    own = read_own(
+        profiles=profiles, trace=trace, variability=variability, interference=interference
+    )
+    found = Data(data, own)
     if listed:
         _list(_listed(paper, items or []), found, as_json=as_json)
         return
@@ -87,8 +107,9 @@ def reproduce_command(
             remedy=f"Give one of: {', '.join(REPORTS)}; or --list.",
         )
     known = paper_of(paper)
-    chosen = tuple(item_of(known, key) for key in items) if items else known.items
+    chosen = chosen_items(known, items or None, own)
     size = Size.QUICK if quick else Size.WHOLE
+    check_own(chosen, found)
     folder = Folder(output, known, size, data=found, replace=replace)
     with folder.writing(), Pictures() as pictures, Bar(paper, quiet=as_json) as bar:
         say_cost(bar, known, chosen, data=found, size=size)
@@ -122,7 +143,7 @@ def is_failure(made: Reproduced, *, asked: bool) -> bool:
 
 
 def _print(made: Reproduced) -> None:
-    say(f"{made.paper.name} {made.item.key}: {made.item.title}")
+    say(f"{made.paper.name} {made.item.key}: {made.title}")
     if made.failed is not None:
         say(f"Not made: {made.failed}")
         return

@@ -28,7 +28,7 @@ def with_runnable_jobs(scenario: Scenario) -> Scenario:
     If no job can run, it stays as it is: the World refuses it.
     """
     world = World.of(scenario)
-    refused = _refused(world)
+    refused = refusals(world)
     kept = tuple(job for job in scenario.workload.jobs if job.name not in refused)
     if not refused or not kept:
         return scenario
@@ -43,7 +43,7 @@ def with_runnable_jobs(scenario: Scenario) -> Scenario:
     return replace(scenario, workload=replace(scenario.workload, jobs=kept, notes=notes))
 
 
-def _refused(world: World) -> Mapping[str, TraceError]:
+def refusals(world: World) -> Mapping[str, TraceError]:
     """Return why jobs cannot run, by name. It is computed once for all jobs that ask for the same.
 
     The time that a job takes does not matter, and no draw does: only jobs that run in any number of

@@ -72,6 +72,16 @@ def folders_in_texts(texts: Mapping[str, str]) -> list[ProfileFolder]:
     return [ProfileFolder(model, model, files) for model, files in by_model.items()]
 
 
+def texts_of_model(texts: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return the texts of one model's folder; a table of throughputs is of all its models.
+
+    Raises ProfileError for a name that does not say model and kind.
+    """
+    if len(texts) == 1:
+        return dict(texts)
+    return {name: text for name, text in texts.items() if _place_of(name)[0] == folder}
+
+
 def _place_of(name: str) -> tuple[str, str]:
     """Return model and file of the name of a profile's text. Raises ProfileError."""
     parts = name.split("/")

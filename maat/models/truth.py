@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from maat.models.measurements import MeasuredModel, StepTable
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import GradientStatistics
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import InputError, ProfileError
 from maat.scheduling.throughput import pass_seconds, step_seconds
 
+Value = TypeVar("Value")
 Shape = tuple[int, ...]  # GPUs on each node of an allocation
 
 
@@ -66,6 +67,22 @@ class Truth(Protocol):
         ...
 
 
+class _ByType(dict[str, Value]):
+    """What was measured of a model, by GPU type; of another type it is an error that names it."""
+
+    def __init__(self, model: str, values: Mapping[str, Value]) -> None:
+        super().__init__(values)
+        self._model = model
+
+    def __missing__(self, gpu_type: str) -> Value:
+        raise ProfileError(
+            f"has no measurements of {self._model}",
+            field="gpu_type",
+            value=gpu_type,
+            remedy=f"Measured are {', '.join(self)}: measure it there too.",
+        )
+
+
 class MeasuredTruth:
     """A model with measured step times and gradients.
 
@@ -86,7 +103,10 @@ class MeasuredTruth:
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
         self._gradients: dict[tuple[int, int], GradientStatistics] = {}
         self._surfaces: dict[str, _Surface] = {}
-        self._largest = {t: _largest_by_count(table) for t, table in model.steps.items()}
+        self._steps = _ByType(model.name, model.steps)
+        self._largest = _ByType(
+            model.name, {t: _largest_by_count(table) for t, table in model.steps.items()}
+        )
         self._batch_sizes = epochs.batch_sizes.astype(np.float64)
 
     def content(self) -> object:
@@ -118,7 +138,7 @@ class MeasuredTruth:
         return by_count[min(above) if above else max(by_count)]
 
     def slowest_step(self, gpu_type: str, gpu_count: int) -> float:
-        points = self._model.steps[gpu_type].points
+        points = self._steps[gpu_type].points
         return float(points[(points[:, 0] == 1) & (points[:, 1] == gpu_count), 3].max())
 
     def gradient(self, epoch: int, total_batch_size: int) -> GradientStatistics:
@@ -145,7 +165,7 @@ class MeasuredTruth:
         )
 
     def _measure(self, gpu_type: str, given: Shape, batch: int) -> StepTime:
-        table = self._model.steps[gpu_type]
+        table = self._steps[gpu_type]
         shape = _on_measured_nodes(given, table)
         rows = table.by_placement.get(placement_digits(shape))
         if rows is not None:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from maat.models.profile_files import texts_of_model
 from maat.papers.data import Data
+from maat.papers.own import OwnMeasurements
+from maat.scheduling.errors import ProfileError, VariabilityError
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.variability import Variability, read_variability_texts
-from maat.simulation.world_models import Model, measured_models
+from maat.simulation.variability import Measurements, Variability, read_variability_texts
+from maat.simulation.world_models import Model, measured_models, models_in_texts
+from maat.vocabulary import MeasurementKind
 from maat.workloads.generators import generate
 from maat.workloads.reading import read_workload
 from maat.workloads.workloads import Workload
 
 Value = TypeVar("Value")
 MOST_TINY_JOBS = 5
+MOST_REMEMBERED = 4  # of one's own measurements that a process has read
 
 
 class Size(StrEnum):
@@ -49,14 +54,55 @@ class Bench:
             self.notes.append(sentence)
 
     def sia_models(self) -> Mapping[str, Model]:
-        """Return the models measured for Sia; else the catalog's, fitted to them."""
+        """Return the models measured for Sia; else the catalog's, fitted to them.
+
+        Of one's own profiles, a model that they lack raises ProfileError where it is looked up.
+        """
+        own = self.data.own_of(MeasurementKind.PROFILES)
+        if own is not None:
+            return _own_models(own)
         if self.data.has("sia profiles"):
             return _measured(self.data.path("sia profiles"))
         self.note("Without the published profiles: models are the catalog's fits of them.")
         return shipped_models()
 
+    @property
+    def has_published_profiles(self) -> bool:
+        """Whether models are those of the published profiles."""
+        is_own = self.data.own_of(MeasurementKind.PROFILES) is not None
+        return not is_own and self.data.has("sia profiles")
+
+    def profile_texts(self, model: str) -> Mapping[str, str] | None:
+        """Return the files of a model's profile by name; None: there are none but the catalog's."""
+        own = self.data.own_of(MeasurementKind.PROFILES)
+        if own is not None:
+            return texts_of_model(own.texts, model)
+        if not self.data.has("sia profiles"):
+            return None
+        folder = self.data.path("sia profiles") / model
+        return {f"{model}/{path.name}": path.read_text("utf-8") for path in folder.glob("*.csv")}
+
+    def own_trace(self, models: Mapping[str, Model]) -> Workload | None:
+        """Return one's own trace that stands in for the published one, if any.
+
+        Raises TraceError.
+        """
+        own = self.data.own_of(MeasurementKind.TRACE)
+        if own is None:
+            return None
+        workload = _own_trace(own, tuple(models))
+        for note in workload.notes:
+            self.note(note)
+        return self.sized(workload)
+
     def sia_trace(self, family: str, number: int, models: Mapping[str, Model]) -> Workload:
-        """Return a trace of Sia's: `philly`, `saturn` (Helios), `newtrace`; or a generated one."""
+        """Return a trace of Sia's: `philly`, `saturn` (Helios), `newtrace`; or a generated one.
+
+        One's own trace stands in for each.
+        """
+        own = self.own_trace(models)
+        if own is not None:
+            return own
         part = f"{family}/workload-{number}"
         if self.data.has("sia trace {}", part):
             workload = _read(self.data.path("sia trace {}", part), tuple(models))
@@ -65,7 +111,13 @@ class Bench:
         return self.generated({"saturn": "helios"}.get(family, family), seed=number)
 
     def sia_traces(self, family: str, models: Mapping[str, Model]) -> Mapping[str, Workload]:
-        """Return the published traces of a family that are there, of ten; quick: the first."""
+        """Return the published traces of a family that are there, of ten; quick: the first.
+
+        One's own trace stands in for all of them.
+        """
+        own = self.own_trace(models)
+        if own is not None:
+            return {own.name: own}
         there = [
             n for n in range(1, 11) if self.data.has("sia trace {}", f"{family}/workload-{n}")
         ] or [1, 2, 3]
@@ -94,11 +146,23 @@ class Bench:
         return self.generated("philly", jobs=jobs, seed=number)
 
     def pal_trace(self, part: str, models: Mapping[str, Model]) -> Workload:
-        """Return a trace of PAL: `workload-1`, or `sia-cluster-160`. Raises MissingData."""
+        """Return a trace of PAL: `workload-1`, or `sia-cluster-160`; or one's own.
+
+        Raises MissingData.
+        """
+        own = self.own_trace(models)
+        if own is not None:
+            return own
         return self.sized(_read(self.data.path("pal trace {}", part), tuple(models)))
 
     def variability(self, *gpu_types: str) -> Variability:
-        """Return PAL's measurements of single GPUs of these types. Raises MissingData."""
+        """Return PAL's measurements of single GPUs of these types, or one's own.
+
+        Raises MissingData.
+        """
+        own = self.data.own_of(MeasurementKind.VARIABILITY)
+        if own is not None:
+            return _own_variability(own, gpu_types)
         return _variability(self.data.path("pal variability"), gpu_types)
 
     def generated(
@@ -118,6 +182,48 @@ class Bench:
         if self.size is not Size.TINY:
             return workload
         return replace(workload, jobs=workload.jobs[:MOST_TINY_JOBS])
+
+
+class _OwnModels(dict[str, Model]):
+    """Models of one's own profiles: one that they lack is an error for who chose them."""
+
+    def __missing__(self, model: str) -> Model:
+        raise ProfileError(
+            "lack a model that is needed here",
+            field=MeasurementKind.PROFILES,
+            value=model,
+            remedy=f"They have {', '.join(sorted(self))}: measure it too, or make other items.",
+        )
+
+
+class _OwnGpus(dict[tuple[str, str], Measurements]):
+    """One's own measured GPUs: what was not measured is an error for who chose them."""
+
+    def __missing__(self, wanted: tuple[str, str]) -> Measurements:
+        gpu_type, application = wanted
+        raise VariabilityError(
+            f"have no measurements of {application}",
+            field="gpu_type",
+            value=gpu_type,
+            remedy=f"Add {application}-{gpu_type}.csv, or make other items.",
+        )
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _own_models(own: OwnMeasurements) -> Mapping[str, Model]:
+    return _OwnModels(models_in_texts(own.texts))
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _own_trace(own: OwnMeasurements, models: tuple[str, ...]) -> Workload:
+    workload = read_workload(own.text, known_models=models, name=own.name)
+    return replace(workload, name=own.name)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _own_variability(own: OwnMeasurements, gpu_types: tuple[str, ...]) -> Variability:
+    found = read_variability_texts(own.texts, gpu_types=gpu_types or None)
+    return Variability(_OwnGpus(found.measured))
 
 
 @cache

@@ -6,11 +6,13 @@ Takes the layout of docs/reproduce.md and a checkout of the published artifacts 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from maat.papers.own import OwnMeasurements
 from maat.scheduling.errors import InputError, MaatError
+from maat.vocabulary import MeasurementKind
 
 SETTING = "MAAT_DATA"
 """The variable that names the folder where no argument does."""
@@ -40,6 +42,24 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "bsbf jobs {}": ("bsbf/{}.csv",),
 }
 
+KINDS: Mapping[str, MeasurementKind] = {
+    "sia profiles": MeasurementKind.PROFILES,
+    "sia trace {}": MeasurementKind.TRACE,
+    "pollux trace {}": MeasurementKind.TRACE,
+    "pal trace {}": MeasurementKind.TRACE,
+    "bsbf jobs {}": MeasurementKind.TRACE,
+    "pal variability": MeasurementKind.VARIABILITY,
+    "pal pairs": MeasurementKind.INTERFERENCE,
+    "gavel throughputs": MeasurementKind.INTERFERENCE,
+}
+"""Name -> the kind of measurements that can stand in for it."""
+
+
+def place_of(named: str) -> tuple[str, str | None]:
+    """Return the name in PLACES and the part that fills its {}, of `sia trace {}/philly/w-1`."""
+    name = next(known for known in PLACES if named == known or named.startswith(f"{known}/"))
+    return name, named.removeprefix(name).removeprefix("/") or None
+
 
 class MissingData(MaatError):
     """Published data that the folder does not have."""
@@ -56,20 +76,24 @@ class MissingData(MaatError):
         self.name = name
 
 
-def given_data(folder: Path | None) -> Data:
+def given_data(folder: Path | None, own: Sequence[OwnMeasurements] = ()) -> Data:
     """Return the published data in a folder; None: in that of MAAT_DATA, if it is set.
 
-    Raises InputError.
+    `own`: what stands in for some of them. Raises InputError.
     """
     named = os.environ.get(SETTING) or None
-    return Data(Path(named) if folder is None and named is not None else folder)
+    return Data(Path(named) if folder is None and named is not None else folder, tuple(own))
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The published data in a folder; None: none at all."""
+    """The published data in a folder; None: none at all.
+
+    `own`: measurements that stand in for them, one of a kind.
+    """
 
     folder: Path | None = None
+    own: tuple[OwnMeasurements, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise InputError for a folder that is not there, or has nothing of the papers."""
@@ -93,8 +117,19 @@ class Data:
                 remedy="docs/reproduce.md says what it may hold, or leave it out.",
             )
 
+    def own_of(self, kind: MeasurementKind) -> OwnMeasurements | None:
+        """Return the measurements of a kind that stand in for the published ones, if any."""
+        return next((each for each in self.own if each.kind is kind), None)
+
+    @property
+    def words(self) -> str | None:
+        """Say which folder it is and what stands in, with digests; None: without any of both."""
+        folder = None if self.folder is None else str(self.folder.resolve())
+        parts = [part for part in (folder, *(f"{e.title} {e.content}" for e in self.own)) if part]
+        return "; ".join(parts) or None
+
     def path(self, name: str, part: str | None = None) -> Path:
-        """Return where something of PLACES lies; `part` fills its {}.
+        """Return where something published of PLACES lies; `part` fills its {}.
 
         Raises MissingData, which names where it was looked for.
         """
@@ -106,7 +141,9 @@ class Data:
         raise MissingData(name.format(part), self.folder, places)
 
     def has(self, name: str, part: str | None = None) -> bool:
-        """Return whether it is there."""
+        """Return whether it is there, or measurements of its kind stand in for it."""
+        if name in KINDS and self.own_of(KINDS[name]) is not None:
+            return True
         try:
             self.path(name, part)
         except MissingData:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from maat.laboratory.content import content_key, digest
 from maat.papers.bench import Bench
+from maat.papers.data import KINDS, place_of
 from maat.papers.observation import Observation, observe
 from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
+from maat.vocabulary import MeasurementKind
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -155,6 +157,8 @@ class Item:
         hardware: Why it needs real hardware; then what is shown is no more than emulated.
         emulated: Whether it runs on emulated devices, although the paper's ran on real ones.
         cpu_minutes: Measured in its simulations, for (quick, whole); None: not measured.
+        is_of_published_alone: Whether nothing can stand in for its published data, as in a study of
+            how near Maat comes to what others computed from them.
     """
 
     key: str
@@ -167,6 +171,23 @@ class Item:
     hardware: str | None = None
     emulated: bool = False
     cpu_minutes: tuple[float | None, float | None] = (None, None)
+    is_of_published_alone: bool = False
+
+    @property
+    def takes(self) -> tuple[MeasurementKind, ...]:
+        """The kinds of one's own measurements that can stand in for its published data.
+
+        One trace cannot stand in for several, of other families, rates or sizes, that it compares.
+        """
+        if self.is_of_published_alone or self.hardware is not None:
+            return ()
+        places = [place_of(named) for named in (*self.needs, *self.uses)]
+        kinds = [KINDS[name] for name, _ in places if name in KINDS]
+        traces = [part or "" for name, part in places if KINDS.get(name) is MeasurementKind.TRACE]
+        several = len(traces) > 1 or any(part.startswith("scale/") for part in traces)
+        return tuple(
+            kind for kind in dict.fromkeys(kinds) if not (several and kind is MeasurementKind.TRACE)
+        )
 
 
 @dataclass(frozen=True)

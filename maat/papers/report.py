@@ -32,7 +32,7 @@ def as_data(made: Reproduced) -> Mapping[str, Any]:
     return {
         "paper": made.paper.name,
         "item": made.item.key,
-        "title": made.item.title,
+        "title": made.title,
         "failed": made.failed,
         "emulated": made.item.emulated,
         "rows": list(made.table),

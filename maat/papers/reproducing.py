@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maat.laboratory.content import digest
 from maat.laboratory.parallel import Task, run_tasks
 from maat.laboratory.results import Kept, ResultCache, kept_results
 from maat.library.files import path_or_none
@@ -34,11 +35,16 @@ from maat.papers.items import (
     outcome_of,
 )
 from maat.papers.observation import Observation
-from maat.papers.standing import why_not
+from maat.papers.own import OwnMeasurements, read_own, why_of
+from maat.papers.own_checks import check_own
+from maat.papers.standing import check_takes, why_not
 from maat.scheduling.errors import MaatError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+OF_DATA = "data"
+"""The label that says in each row of which measurements of one's own it is."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +52,8 @@ class Reproduced:
     """An item made again: its table, its figure, and why ours differ.
 
     `failed`: why it could not be made; then it has no rows. `notes`: what stood in for published
-    data. `cpu_seconds`: of its simulations, those that items share included.
+    data; `own`: the measurements of one's own that did, which each row names too. `cpu_seconds`: of
+    its simulations, those that items share included.
 
     >>> import maat
     >>> [item] = maat.reproduce("pal", ["fig-13"])
@@ -63,6 +70,7 @@ class Reproduced:
     notes: Sequence[str] = ()
     failed: str | None = None
     cpu_seconds: float = 0.0
+    own: Sequence[OwnMeasurements] = ()
 
     @property
     def table(self) -> Table:
@@ -93,7 +101,13 @@ class Reproduced:
 
     @property
     def _name(self) -> str:
-        return f"{self.paper.name} {self.item.key}: {self.item.title}"
+        return f"{self.paper.name} {self.item.key}: {self.title}"
+
+    @property
+    def title(self) -> str:
+        """What it shows, and of which measurements if they are one's own."""
+        titles = " and ".join(each.title for each in self.own)
+        return f"{self.item.title} (of the {titles})" if titles else self.item.title
 
     def __repr__(self) -> str:
         return self._name if self.failed is None else f"{self._name}. Not made: {self.failed}"
@@ -117,6 +131,10 @@ def reproduce(
     executor: Executor | None = None,
     cache: str | Path | None = None,
     progress: bool = True,
+    profiles: str | Path | None = None,
+    trace: str | Path | None = None,
+    variability: str | Path | None = None,
+    interference: str | Path | None = None,
 ) -> Reproduced | list[Reproduced]:
     """Make a table or figure of a paper again, or all of them.
 
@@ -135,6 +153,11 @@ def reproduce(
         cache: Folder of results: what is there is not run again.
         progress: Whether to say the cost on standard error, and to show a progress bar on a
             terminal; a notebook shows both.
+        profiles: Folder of measured profiles, or a JSON table of throughputs, that stands in for
+            the published ones; then of all items those are made that take them.
+        trace: File of a trace that does, in items of one family of traces.
+        variability: Folder of measured GPUs that does.
+        interference: File of measured pairs that does; `FILE#p100` chooses one of its GPU types.
 
     >>> import maat
     >>> maat.reproduce("sia", "fig-99")
@@ -143,13 +166,16 @@ def reproduce(
     maat.scheduling.errors.UnknownNameError: item: is no item of sia (got 'fig-99'). Use one of: ...
     """
     known = paper_of(paper)
-    keys = [item] if isinstance(item, str) else item
-    items = known.items if keys is None else tuple(item_of(known, key) for key in keys)
+    own = read_own(
+        profiles=profiles, trace=trace, variability=variability, interference=interference
+    )
+    items = chosen_items(known, [item] if isinstance(item, str) else item, own)
     size = Size.QUICK if quick else Size.WHOLE
     kept, published = (
         path_or_none(cache, field="cache"),
-        given_data(path_or_none(data, field="data")),
+        given_data(path_or_none(data, field="data"), own),
     )
+    check_own(items, published)
     with Bar(paper, quiet=not progress) as bar:
         say_cost(bar, known, items, data=published, size=size)
         made = list(
@@ -165,6 +191,26 @@ def reproduce(
             )
         )
     return made[0] if isinstance(item, str) else made
+
+
+def chosen_items(
+    paper: Paper, keys: Sequence[str] | None, own: Sequence[OwnMeasurements]
+) -> tuple[Item, ...]:
+    """Return the items of these keys; None: all, of one's own measurements all that take them.
+
+    Raises UnknownNameError for another key, and InputError where measurements can stand in for
+    nothing.
+    """
+    if keys is not None:
+        named = tuple(item_of(paper, key) for key in keys)
+        check_takes(paper, named, own)
+        return named
+    taking = tuple(
+        each for each in paper.items if {own_one.kind for own_one in own} <= {*each.takes}
+    )
+    if not taking:
+        check_takes(paper, paper.items, own)
+    return taking
 
 
 def say_cost(bar: Bar, paper: Paper, items: Sequence[Item], *, data: Data, size: Size) -> None:
@@ -258,12 +304,18 @@ def open_item(paper: Paper, item: Item, bench: Bench) -> OpenItem | Reproduced:
         return _failed(paper, item, lacking, bench)
     try:
         runs = item.runs(bench)
-        keys = {label: key_of(run) for label, run in runs.items()}
+        keys = {label: _key(run, bench.data.own) for label, run in runs.items()}
     except MaatError as error:
         return _failed(paper, item, str(error), bench)
     except OSError as unreadable:
         return _failed(paper, item, _unreadable(unreadable), bench)
     return OpenItem(paper, item, bench, runs, keys)
+
+
+def _key(run: Run, own: Sequence[OwnMeasurements]) -> str:
+    """Return the key of a run: with measurements of one's own another than without."""
+    key = key_of(run)
+    return key if not own else digest({"run": key, "own": {o.kind: o.content for o in own}})
 
 
 def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reproduced:
@@ -274,7 +326,7 @@ def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reprod
     except OSError as unreadable:
         return _failed(paper, item, _unreadable(unreadable), bench)
     spent = sum(run.cpu_seconds for run in outcomes.values() if isinstance(run, Observation))
-    return Reproduced(
+    made = Reproduced(
         paper,
         item,
         shown.labels,
@@ -284,6 +336,37 @@ def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reprod
         tuple(bench.notes),
         cpu_seconds=spent,
     )
+    return _of_own(made, bench.data.own) if bench.data.own else made
+
+
+def _of_own(made: Reproduced, own: Sequence[OwnMeasurements]) -> Reproduced:
+    """Say of which measurements it is: in its sentence, notes and figure, and in every row."""
+    titles = " and ".join(each.title for each in own)
+    if made.figure is not None:
+        made.figure.update_layout(title=_below(f"Of the {titles}, not of published data"))
+    return replace(
+        made,
+        labels=(*made.labels, OF_DATA),
+        rows=[replace(row, of=(*row.of, titles)) for row in made.rows],
+        why=why_of(own),
+        notes=(*(each.sentence for each in own), *made.notes),
+        own=tuple(own),
+    )
+
+
+def _below(text: str) -> dict[str, Any]:
+    """Return a figure's title in its lowest line, where no legend is."""
+    return {
+        "text": html.escape(text),
+        "font": {"size": 11},
+        "x": 0,
+        "xanchor": "left",
+        "y": 0,
+        "yanchor": "bottom",
+        "yref": "container",
+        "pad": {"l": 8, "b": 4},
+        "automargin": True,
+    }
 
 
 def _unreadable(error: OSError) -> str:
@@ -291,7 +374,7 @@ def _unreadable(error: OSError) -> str:
 
 
 def _failed(paper: Paper, item: Item, why: str, bench: Bench) -> Reproduced:
-    return Reproduced(paper, item, notes=tuple(bench.notes), failed=why)
+    return Reproduced(paper, item, notes=tuple(bench.notes), failed=why, own=bench.data.own)
 
 
 def _published(row: Row) -> str | None:

@@ -45,7 +45,7 @@ class Folder:
     ) -> None:
         """Create the folder. Raises InputError if it cannot be used, or holds other files."""
         self.path, self._paper, self._size = folder / paper.name, paper, size
-        self._data = None if data.folder is None else str(data.folder.resolve())
+        self._data, self._own = data.words, data.own
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):
@@ -156,6 +156,9 @@ class Folder:
         words = ["maat", "reproduce", self._paper.name]
         if len(self._items) < sum(item.hardware is None for item in self._paper.items):
             words += self._items
+        for own in self._own:
+            of_type = "" if own.gpu_type is None else f"#{own.gpu_type}"
+            words += [f"--{own.kind}", f"{own.name}{of_type}"]
         if self._size is Size.QUICK:
             words.append("--quick")
         return shlex.join(words)

@@ -24,11 +24,12 @@ from maat.simulation.interference import (
     PAL_STANDS_FOR,
     Interference,
     read_gavel,
+    read_interference_text,
     read_table,
     synthetic,
 )
 from maat.simulation.iteration_models import recorded_model
-from maat.vocabulary import Adaptivity
+from maat.vocabulary import Adaptivity, MeasurementKind
 from maat.workloads.recorded import RECORDED
 from maat.workloads.workloads import TraceJob, Workload
 
@@ -156,7 +157,14 @@ _TYPE = re.compile(r"(?P<model>[^(]+) \(batch size (?P<batch>\d+)\)")
 
 
 def tables(bench: Bench) -> Mapping[str, Interference]:
-    """Return the public tables of pairs that are there; without any, the declared one."""
+    """Return the public tables of pairs that are there; without any, the declared one.
+
+    One's own table stands in for both.
+    """
+    own = bench.data.own_of(MeasurementKind.INTERFERENCE)
+    if own is not None:
+        table = read_interference_text(own.text, name=own.name, gpu_type=own.gpu_type)
+        return {own.name: table}
     there: dict[str, Interference] = {}
     if bench.data.has("gavel throughputs"):
         there[GAVEL] = read_gavel(bench.data.path("gavel throughputs"))
@@ -171,7 +179,7 @@ def tables(bench: Bench) -> Mapping[str, Interference]:
 
 def measured(name: str, table: Interference) -> Mapping[tuple[str, str], Mapping[int, float]]:
     """Return the pairs of a table under the names by which they were measured."""
-    if name == DECLARED:
+    if name not in (GAVEL, PAL):
         return table.pairs
     own = {
         model

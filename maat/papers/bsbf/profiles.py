@@ -50,7 +50,7 @@ def _shown(bench: Bench, outcomes: Outcomes) -> Shown:
             for count in COUNTS
         }
         rows += _rows(title, by_count)
-        if bench.data.has("sia profiles"):
+        if bench.has_published_profiles:
             rows.append(Row((title, "all"), "error of the fit, median, %", [_off(name, by_count)]))
         panels[title] = lines(
             {

@@ -119,5 +119,6 @@ ITEMS = (
         _shown,
         runs=_runs,
         needs=needs(*TRACES),
+        is_of_published_alone=True,
     ),
 )

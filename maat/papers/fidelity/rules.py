@@ -162,6 +162,7 @@ ITEMS = (
         _both,
         runs=_both_runs,
         needs=needs(*TRACES),
+        is_of_published_alone=True,
     ),
     Item(
         "rules",
@@ -169,5 +170,6 @@ ITEMS = (
         _rules,
         runs=_rule_runs,
         needs=needs(*CHANGED_TRACES),
+        is_of_published_alone=True,
     ),
 )

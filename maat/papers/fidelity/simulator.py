@@ -277,6 +277,7 @@ ITEMS = (
         _traces,
         runs=_trace_runs,
         needs=needs(*TRACES),
+        is_of_published_alone=True,
     ),
     Item(
         "one-type",
@@ -284,6 +285,7 @@ ITEMS = (
         _one_type,
         runs=_one_type_runs,
         needs=needs(FIRST),
+        is_of_published_alone=True,
     ),
     Item(
         "gpu-hours",
@@ -291,6 +293,7 @@ ITEMS = (
         _hours,
         runs=_trace_runs,
         needs=needs(*TRACES),
+        is_of_published_alone=True,
     ),
     Item(
         "published-rules",
@@ -298,5 +301,6 @@ ITEMS = (
         _switches,
         runs=_switch_runs,
         needs=needs(FIRST),
+        is_of_published_alone=True,
     ),
 )

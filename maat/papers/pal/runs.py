@@ -96,7 +96,10 @@ def scenario(
 
 
 def sia_philly(bench: Bench) -> Mapping[str, Workload]:
-    """Return the Sia-Philly traces that are there, of eight."""
+    """Return the Sia-Philly traces that are there, of eight; or one's own trace alone."""
+    own = bench.own_trace(shipped_models())
+    if own is not None:
+        return {own.name: own}
     there = [n for n in range(1, 9) if bench.data.has("pal trace {}", f"workload-{n}")]
     return {
         f"workload {n}": bench.pal_trace(f"workload-{n}", shipped_models())

@@ -23,7 +23,7 @@ from maat.papers.pollux.readings import (
     least_hours,
     trained,
 )
-from maat.papers.pollux.runs import USES
+from maat.papers.pollux.runs import GPU, USES
 from maat.scheduling.autoscaling import FastBatch
 from maat.scheduling.cluster import Cluster
 from maat.simulation.fidelity import fidelity
@@ -41,10 +41,6 @@ def _model(bench: Bench) -> str:
     return bench.pick("imagenet", quick="imagenet", tiny="cifar10")
 
 
-def _folder(bench: Bench) -> str | None:
-    return str(bench.data.path("sia profiles")) if bench.data.has("sia profiles") else None
-
-
 def _readings(bench: Bench) -> list[Reading]:
     """Return the readings to play: all; quick: one thing at a time; tiny: the literal one."""
     singles = list(SINGLE.values())
@@ -53,12 +49,14 @@ def _readings(bench: Bench) -> list[Reading]:
 
 def _played(bench: Bench, reading: Reading, *, by_goodput: bool) -> Computation:
     read = reading.by_goodput() if by_goodput else reading.by_throughput()
-    arguments = {"folder": _folder(bench), "model": _model(bench), "reading": fields_of(read)}
+    model = _model(bench)
+    arguments = {"profile": bench.profile_texts(model), "model": model, "reading": fields_of(read)}
     return Computation(trained, {**arguments, "by_goodput": by_goodput}, version=2)
 
 
 def _scaling_runs(bench: Bench) -> Runs:
-    bench.sia_models()  # says what stands in for them
+    truth = bench.sia_models()[_model(bench)].truth  # says what stands in for it
+    truth.largest_per_gpu(GPU, 1)  # profiles that lack the type are refused before a run
     return {
         (who, str(index)): _played(bench, reading, by_goodput=who == OURS)
         for index, reading in enumerate(_readings(bench))
@@ -96,7 +94,8 @@ def _scaling_shown(bench: Bench, outcomes: Outcomes) -> Shown:
         )
     base = literal[THEIRS]
     wanted = COST * base["node_hours"]
-    least = least_hours(_folder(bench), _model(bench), {"wanted": wanted})["wanted"]
+    model = _model(bench)
+    least = least_hours(bench.profile_texts(model), model, {"wanted": wanted})["wanted"]
     slower = least / base["hours"]
     rows.append(Row(("any schedule that costs 25 % less, at least",), TIME_OF, [slower], TIME))
     rows += _grid_rows(ratios)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import io
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TypeVar
 
@@ -142,29 +143,33 @@ def _efficiencies(truth: Truth, epoch: int, measured_at: int | None = None) -> l
     return found
 
 
-def _validations(bench: Bench, model: str) -> Iterator[tuple[int, list[tuple[float, float]]]]:
-    """Yield the published (progress, metric) of every epoch, by total batch size."""
-    folder = bench.data.path("sia profiles") / model
-    for path in folder.glob("validation-*.csv"):
-        with path.open(encoding="utf-8") as file:
-            points = [
-                (float(row["progress"]), float(row["metric"])) for row in csv.DictReader(file)
-            ]
-        yield int(path.stem.removeprefix("validation-")), points
+def _validations(bench: Bench, model: str) -> dict[int, list[tuple[float, float]]]:
+    """Return the measured (progress, metric) of every epoch, by total batch size.
+
+    Empty where there are no profiles, or none with metrics.
+    """
+    texts = bench.profile_texts(model) or {}
+    found: dict[int, list[tuple[float, float]]] = {}
+    for name, text in texts.items():
+        kind, _, batch = name.rpartition("validation-")
+        rows = list(csv.DictReader(io.StringIO(text))) if kind != name and batch else []
+        if rows and "metric" in rows[0]:
+            points = [(float(row["progress"]), float(row["metric"])) for row in rows]
+            found[int(batch.removesuffix(".csv"))] = points
+    return dict(sorted(found.items()))
 
 
 def _statistical(bench: Bench, outcomes: Outcomes) -> Shown:
     models, rows, panels = bench.sia_models(), list[Row](), dict[str, go.Figure]()
-    validated = bench.data.has("sia profiles")
-    if not validated:
-        bench.note("The top row (validation metrics) is of the published profiles: left out.")
     for name, title in TITLES.items():
         truth = models[name].truth
         by_epoch = [_efficiencies(truth, epoch) for epoch in range(len(truth.epoch_ends))]
-        if validated:
-            metrics = dict(sorted(_validations(bench, name)))
+        metrics = _validations(bench, name)
+        if metrics:
             rows.append(_apart(name, metrics))
             panels[f"{title}: validation"] = _validation(metrics)
+        else:
+            bench.note("The top row (validation metrics) is of the published profiles: left out.")
         panels[f"{title}: efficiency"] = _over_training(by_epoch)
         early = int(_EARLY * len(by_epoch))
         middle = _batch_sizes(truth)[len(by_epoch[0]) // 2]
@@ -177,6 +182,7 @@ def _statistical(bench: Bench, outcomes: Outcomes) -> Shown:
             Row((title,), "the same in the last tenth, %", [fmean(late)]),
             Row((title,), "prediction off the measurement, percentage points", [fmean(off)]),
         ]
+    validated = any(name.endswith(": validation") for name in panels)
     return Shown(
         ("model",),
         rows,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from maat.laboratory.rental_bound import fastest_epochs, least_seconds
@@ -25,8 +24,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job
 from maat.simulation.fidelity import fidelity
-from maat.simulation.iteration_models import shipped_models
-from maat.simulation.world_models import Model, measured_models
+from maat.simulation.world_models import Model, models_in_texts, named_model
 from maat.vocabulary import ProfilingMode
 
 UPPER, LOWER = 2 / 3, 1 / 2  # U and L
@@ -103,15 +101,19 @@ def grid() -> list[Reading]:
 
 
 def trained(
-    folder: str | None, model: str, reading: Mapping[str, Any], *, by_goodput: bool
+    profile: Mapping[str, str] | None,
+    model: str,
+    reading: Mapping[str, Any],
+    *,
+    by_goodput: bool,
 ) -> Mapping[str, Any]:
     """Train a model once by a reading (its fields).
 
-    `folder`: of measured profiles; None: the catalog's models. Returns node-hours, hours, and how
-    nodes and efficiency change, as [hour, value].
+    `profile`: the files of its measurements; None: the catalog's model. Returns node-hours, hours,
+    and how nodes and efficiency change, as [hour, value].
     """
     read = _reading(reading)
-    run = train(_training(folder, model, read), _ours(read) if by_goodput else _theirs(read))
+    run = train(_training(profile, model, read), _ours(read) if by_goodput else _theirs(read))
     return {
         "node_hours": run.node_seconds / 3600,
         "hours": run.seconds / 3600,
@@ -122,10 +124,10 @@ def trained(
 
 
 def least_hours(
-    folder: str | None, model: str, node_hours: Mapping[str, float]
+    profile: Mapping[str, str] | None, model: str, node_hours: Mapping[str, float]
 ) -> Mapping[str, float]:
     """Return the least hours of any schedule of 16 nodes at each cost, restarts free."""
-    epochs = fastest_epochs(_training(folder, model, Reading()))
+    epochs = fastest_epochs(_training(profile, model, Reading()))
     return {
         name: least_seconds(epochs, node_seconds=3600 * cost) / 3600
         for name, cost in node_hours.items()
@@ -151,9 +153,9 @@ def _reading(fields: Mapping[str, Any]) -> Reading:
     )
 
 
-def _training(folder: str | None, name: str, reading: Reading) -> Training:
+def _training(profile: Mapping[str, str] | None, name: str, reading: Reading) -> Training:
     rules = replace(fidelity("pollux-artifact"), flat_restart_seconds=reading.restart_seconds)
-    model = _models(folder)[name]
+    model = named_model(name, None if profile is None else _models(tuple(sorted(profile.items()))))
     if reading.largest_batch is not None:
         truth = copy.copy(model.truth)
         truth.max_batch_size = reading.largest_batch  # type: ignore[misc]
@@ -162,9 +164,9 @@ def _training(folder: str | None, name: str, reading: Reading) -> Training:
     return Training(model, cluster, rules, reading.round_seconds, reading.known)
 
 
-@cache
-def _models(folder: str | None) -> Mapping[str, Model]:
-    return shipped_models() if folder is None else measured_models(Path(folder), gpu_types=("t4",))
+@lru_cache(maxsize=4)
+def _models(profile: tuple[tuple[str, str], ...]) -> Mapping[str, Model]:
+    return models_in_texts(dict(profile), gpu_types=("t4",))
 
 
 def _ours(reading: Reading) -> Autoscaler:

@@ -15,7 +15,7 @@ from maat.simulation.conditions import Conditions
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
-from maat.vocabulary import TuningRule
+from maat.vocabulary import MeasurementKind, TuningRule
 from maat.workloads.workloads import Workload
 
 GPU, PER_NODE, CLUSTER = "t4", 4, "t4=16x4"  # section 5.1
@@ -65,8 +65,11 @@ def numbers(bench: Bench, load: str = "") -> list[int]:
 
 
 def traces(bench: Bench, load: str = "") -> Mapping[str, Workload]:
-    """Return the workloads at hand, by name."""
+    """Return the workloads at hand, by name; or one's own trace alone."""
     models = bench.sia_models()
+    own = bench.own_trace(models)
+    if own is not None:
+        return {own.name: own}
     return {f"workload-{n}": bench.pollux_trace(n, models, load=load) for n in numbers(bench, load)}
 
 
@@ -98,6 +101,8 @@ def scenario(
 
 def published(bench: Bench) -> bool:
     """Return whether there are published workloads, whose jobs are tuned."""
+    if bench.data.own_of(MeasurementKind.TRACE) is not None:
+        return False
     return any(bench.data.has("pollux trace {}", f"workloads/workload-{n}") for n in range(1, 9))
 
 

@@ -116,12 +116,15 @@ def _most_moved(run: Observation, model: str, moves: dict[Any, Any]) -> str | No
 
 GPT = "gpt-xxl"
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
+STAGES = {"a100": 2, "rtx": 8}  # GPUs of a replica
 
 
 def _gpt_runs(bench: Bench) -> Runs:
     models = bench.sia_models()
-    workload = bench.sia_trace("philly", 1, models)
-    return {("Sia",): scenario(bench, _with_gpt(workload, models["gpt"].truth.initial_batch_size))}
+    workload, truth = bench.sia_trace("philly", 1, models), models["gpt"].truth
+    for kind, stages in STAGES.items():
+        truth.largest_per_gpu(kind, stages)  # profiles that lack the type are refused before a run
+    return {("Sia",): scenario(bench, _with_gpt(workload, truth.initial_batch_size))}
 
 
 def _with_gpt(workload: Workload, batch_size: int) -> Workload:
@@ -139,7 +142,7 @@ def _gpt_shown(bench: Bench, outcomes: Outcomes) -> Shown:
     truth = bench.sia_models()["gpt"].truth
     drawn: dict[str, list[tuple[float, Estimate]]] = {}
     rows = []
-    for kind, stages in (("a100", 2), ("rtx", 8)):
+    for kind, stages in STAGES.items():
         batch = truth.smallest_per_gpu(kind)  # 48 micro-batches a replica
         most = min(24, truth.max_batch_size // batch * stages)
         known = [
