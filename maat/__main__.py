@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
 
 from maat.garbage import collect_less_often
 
@@ -24,5 +26,21 @@ def main() -> None:
     run()
 
 
-if __name__ == "__main__":
+def watched_main() -> None:
+    """Run the command line; what runs policies of others is watched, as these may end it."""
+    if _may_run_own_policies(sys.argv[1:]):
+        from maat.watched import watched
+
+        sys.exit(watched(main, what="simulated"))
     main()
+
+
+def _may_run_own_policies(arguments: Sequence[str]) -> bool:
+    """Return whether a policy may be `module:Class`, or the entry point of a distribution."""
+    if arguments[:1] not in (["simulate"], ["compare"], ["sweep"]):
+        return False
+    return any(":" in each for each in arguments) or bool(entry_points(group="maat.policies"))
+
+
+if __name__ == "__main__":
+    watched_main()

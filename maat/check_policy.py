@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.policies import POLICIES, admitted, suiting_placer
 from maat.scheduling.protocols import Policy
+from maat.watched import watched
 
 if TYPE_CHECKING:
     from maat.contracts.checking import Outcome
@@ -155,4 +156,4 @@ def _examples(given: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(watched(main, what="checked the policy"))

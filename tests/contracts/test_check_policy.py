@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,55 @@ class Endless:
             except Exception:
                 pass
 """
+
+ENDING = """
+import os, signal
+
+class Exits:
+    \"\"\"End the process in order, as if all was done.\"\"\"
+
+    def allocate(self, round_input):
+        os._exit(0)
+
+class Crashes:
+    \"\"\"End the process by a signal.\"\"\"
+
+    def allocate(self, round_input):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("maat.check_policy", "ending_policy:Exits", "--quick"),
+            "checked the policy ended with exit code 0",
+        ),
+        (
+            ("maat", "simulate", "--generate", "philly", "--policy", "ending_policy:Crashes"),
+            "simulated ended by SIGKILL",
+        ),
+    ],
+)
+def test_a_policy_that_ends_the_process_is_told(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "ending_policy.py").write_text(ENDING)
+    ended = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line == (
+        f"maat: The process that {words} in the middle. "
+        "A policy must not end it (os._exit), nor crash it."
+    )
 
 
 def test_a_policy_that_does_not_answer_ends_the_check_with_its_round(
