@@ -432,3 +432,7 @@ class SlowdownSource(StrEnum):
 
     MEASURED = "measured"
     DECLARED = "declared"
+
+
+BEST_SCORES = 5
+"""How many of a search's trials its score is the mean of, at most."""

@@ -29,9 +29,10 @@ from maat.api.experiments import (
     MAX_RENTED_NODES,
     AutoscalingBody,
     ExperimentBody,
+    TuningBody,
 )
 from maat.api.simulations import MAX_SIMULATED_GPUS, CsvTrace
-from maat.laboratory.experiments import Autoscaling
+from maat.laboratory.experiments import Autoscaling, ElasticAgainstStatic
 from maat.laboratory.requested import Scenario
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, InputError, TraceError
@@ -65,6 +66,8 @@ def prepare_experiment(
     parameters = body.policy_parameters if isinstance(body, AutoscalingBody) else {}
     check_parts(body.policy, parameters, None, {})
     experiment = _checked(session, body, found)
+    if isinstance(body, TuningBody) and isinstance(experiment, ElasticAgainstStatic):
+        body = body.model_copy(update={"static_batch_per_gpu": experiment.static_batch_per_gpu})
     return PreparedExperiment(
         StoredExperiment.model_validate(body.model_dump(mode="json")), uses, len(experiment.runs)
     )

@@ -107,10 +107,11 @@ class TuningBody(ExperimentConditions):
     static_gpus: Annotated[int, Field(ge=1, le=MAX_TRIAL_GPUS)] = Field(
         default=4, title="GPUs of a static trial"
     )
-    static_batch_per_gpu: Annotated[int, Field(ge=1, le=MAX_TRIAL_BATCH)] = Field(
-        default=128,
+    static_batch_per_gpu: Annotated[int, Field(ge=1, le=MAX_TRIAL_BATCH)] | None = Field(
+        default=None,
         title="Batch on each GPU",
-        description="Samples of a static trial's batch on each of its GPUs.",
+        description="Samples of a static trial's batch on each of its GPUs. Default: 128, or as "
+        "many as the model trains with.",
     )
     work_scale: Annotated[float, Field(gt=0, le=MAX_WORK_SCALE)] = Field(
         default=1.0,
@@ -156,7 +157,7 @@ class TrialOut(TypedDict):
 
 
 class SearchOut(TypedDict):
-    """A search. `top_score`: mean of its five best scores; `trials`: in the order they ended."""
+    """A search; `trials` in the order they ended. `top_score`: mean of the best, five at most."""
 
     run: str
     title: str

@@ -16,6 +16,7 @@ from maat.cli.output import print_json, print_table, say, write_table
 from maat.cli.output_files import check_outputs
 from maat.cli.plot_options import PlotFile, figure_option, write_plot
 from maat.cli.run_options import Seed
+from maat.figures.experiments import best_scores
 from maat.laboratory.tuning import SCORES
 from maat.library.experiment_plots import TunedPlots
 from maat.library.tuning import SEARCH_CLUSTER, Tuned, tune
@@ -40,12 +41,13 @@ StaticGpus = Annotated[
     ),
 ]
 StaticBatch = Annotated[
-    int,
+    int | None,
     whole_option(
         "--static-batch-per-gpu",
         least=1,
         most=1_000_000,
-        help="Samples of a static trial's batch on each of its GPUs.",
+        help="Samples of a static trial's batch on each of its GPUs; default: 128, or as many as "
+        "the model trains with.",
     ),
 ]
 Policy = Annotated[str, typer.Option(help="Policy of the elastic search.")]
@@ -67,7 +69,7 @@ def tune_command(
     trials: Trials = 100,
     at_a_time: AtATime = 4,
     static_gpus: StaticGpus = 4,
-    static_batch_per_gpu: StaticBatch = 128,
+    static_batch_per_gpu: StaticBatch = None,
     work_scale: WorkScale = 1.0,
     policy: Policy = "pollux",
     seed: Seed = 0,
@@ -112,7 +114,7 @@ def _print_table(found: Tuned) -> None:
             str(search["search"]),
             f"{search['policy']} + {search['placer']}",
             str(search["trials"]),
-            f"{search['top_5_score']:.2f}",
+            f"{search['top_score']:.2f}",
             f"{search['avg_jct_minutes']:.1f}",
             f"{search['makespan_hours']:.2f}",
         )
@@ -120,7 +122,7 @@ def _print_table(found: Tuned) -> None:
     ]
     print_table(
         ("Search", "Policy + placer"),
-        ("Trials", "Score of the best 5", "Average JCT, min", "Makespan, h"),
+        ("Trials", best_scores(found.plan.elastic.trials), "Average JCT, min", "Makespan, h"),
         rows,
     )
     say(f"Scores are {SCORES}; times are simulated.")

@@ -15,6 +15,7 @@ from maat.figures.data import Series
 from maat.figures.marks import Mark, mark
 from maat.figures.steps import step_lines
 from maat.figures.texts import escape
+from maat.vocabulary import BEST_SCORES
 
 TIME = "Time (hours)"
 NOT_PLAYED = "No run has ended."
@@ -163,3 +164,9 @@ def best_score_over_time(
 
 def _best_so_far(scores: Iterable[float]) -> list[float]:
     return list(accumulate(scores, max))
+
+
+def best_scores(trials: int) -> str:
+    """Return what a search's score is, of so many trials: `Score of the best 5`."""
+    best = min(BEST_SCORES, trials)
+    return "Best score" if best == 1 else f"Score of the best {best}"

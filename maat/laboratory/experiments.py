@@ -108,6 +108,11 @@ class ElasticAgainstStatic:
     def runs(self) -> tuple[str, ...]:
         return (ELASTIC, STATIC)
 
+    @property
+    def static_batch_per_gpu(self) -> int:
+        """Samples on each GPU of a static trial."""
+        return self.elastic.static_batch_on(self.static_gpus)
+
     def play(self, run: str, *, on_share: OnShare = ignore_share) -> Search:
         return search(self.tuning_of(run), TreeParzen(seed=self.elastic.seed), on_share=on_share)
 

@@ -29,7 +29,7 @@ from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.submission import Submission
 from maat.simulation.world_models import Model
-from maat.vocabulary import Adaptivity
+from maat.vocabulary import BEST_SCORES, Adaptivity
 from maat.workloads.workloads import TraceJob
 
 if TYPE_CHECKING:
@@ -38,13 +38,17 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, float]
 
+USUAL_STATIC_BATCH = 128
+"""Samples on each GPU of a static trial, unless the model trains with fewer."""
+
 
 @dataclass(frozen=True)
 class Tuning:
     """A search: `trials` of one model, `at_a_time` of them together, under a policy.
 
-    `static_gpus`: GPUs of one node for every trial, with `static_batch_per_gpu` samples on each;
-    None: the policy and the job's agent choose. `work_scale`: length of a trial of a network of
+    `static_gpus`: GPUs of one node for every trial; None: the policy and the job's agent choose.
+    `static_batch_per_gpu`: samples on each of them; None: 128, as the paper has, or as many as the
+    model trains with. `work_scale`: length of a trial of a network of
     width 1, in standard trainings of the model.
     """
 
@@ -55,7 +59,7 @@ class Tuning:
     trials: int = 100
     at_a_time: int = 4
     static_gpus: int | None = None
-    static_batch_per_gpu: int = 128
+    static_batch_per_gpu: int | None = None
     work_scale: float = 1.0
     seed: int = 0
 
@@ -78,6 +82,12 @@ class Tuning:
         self._check_model()
         self._check_static_gpus()
         self._check_static_batch()
+
+    def static_batch_on(self, gpus: int) -> int:
+        """Return the samples on each of so many GPUs of a static trial."""
+        if self.static_batch_per_gpu is not None:
+            return self.static_batch_per_gpu
+        return max(1, min(USUAL_STATIC_BATCH, self.model.truth.max_batch_size // gpus))
 
     def _check_model(self) -> None:
         """Raise TraceError if the model cannot run on this cluster."""
@@ -108,8 +118,11 @@ class Tuning:
         nobody measured.
         """
         largest = self.model.truth.max_batch_size
-        gpus, on_each = self.static_gpus, self.static_batch_per_gpu
-        if gpus is None or (on_each >= 1 and gpus * on_each <= largest):
+        gpus = self.static_gpus
+        if gpus is None:
+            return
+        on_each = self.static_batch_on(gpus)
+        if on_each >= 1 and gpus * on_each <= largest:
             return
         raise ParameterError(
             f"on each of {gpus} GPUs is no batch that {self.model.name} trains with",
@@ -150,8 +163,8 @@ class Search:
             else 0.0
         )
 
-    def top_score(self, many: int = 5) -> float:
-        """Return the mean of the best scores."""
+    def top_score(self, many: int = BEST_SCORES) -> float:
+        """Return the mean of the best scores; of all, if there are fewer."""
         best = sorted((record.score for record in self.records), reverse=True)[:many]
         return float(np.mean(best)) if best else 0.0
 
@@ -314,7 +327,7 @@ class Trials:
         settings = self.sampler.ask(name)
         self._going[name] = (settings, now)
         static, model = self.tuning.static_gpus, self.model
-        batch = None if static is None else static * self.tuning.static_batch_per_gpu
+        batch = None if static is None else static * self.tuning.static_batch_on(static)
         scale = settings["width"] * self.tuning.work_scale
         job = TraceJob(
             name=name,

@@ -32,7 +32,7 @@ def tune(
     trials: int = 100,
     at_a_time: int = 4,
     static_gpus: int = 4,
-    static_batch_per_gpu: int = 128,
+    static_batch_per_gpu: int | None = None,
     work_scale: float = 1.0,
     policy: str = "pollux",
     seed: int = 0,
@@ -52,7 +52,8 @@ def tune(
         trials: How many there are.
         at_a_time: How many run at a time.
         static_gpus: GPUs of every trial of the static search.
-        static_batch_per_gpu: Samples of a static trial's batch on each of them.
+        static_batch_per_gpu: Samples of a static trial's batch on each of them; None: 128, or as
+            many as the model trains with.
         work_scale: How long a trial trains, in standard trainings of the model.
         policy: Name of the policy of the elastic search; the static one is first come first served.
         seed: Of all random choices.
@@ -105,14 +106,14 @@ class Tuned:
 
     @cached_property
     def searches(self) -> Table:
-        """One row per search: the mean score of its five best trials, and its times."""
+        """One row per search: the mean score of its best trials, five at most, and its times."""
         return Table(
             {
                 "search": str,
                 "policy": str,
                 "placer": str,
                 "trials": int,
-                "top_5_score": float,
+                "top_score": float,
                 "avg_jct_minutes": float,
                 "makespan_hours": float,
             },
@@ -170,8 +171,8 @@ class Tuned:
                     "policy": one.policy,
                     "placer": suiting_placer(one.policy),
                     "trials": len(one.records),
-                    "top_5_score": one.top_score(),
-                    "average_jct_seconds": one.average_jct_seconds,
+                    "top_score": one.top_score(),
+                    "avg_jct_seconds": one.average_jct_seconds,
                     "makespan_seconds": one.makespan_seconds,
                 }
                 for name, one in self.found.items()

@@ -68,6 +68,18 @@ def test_what_is_left_out_has_the_papers_values(client: TestClient) -> None:
     assert (request["upper"], request["lower"]) == (pytest.approx(2 / 3), 0.5)
 
 
+@pytest.mark.parametrize(
+    ("fields", "samples"),
+    [({}, 128), ({"model": "bert"}, 96), ({"model": "bert", "static_batch_per_gpu": 24}, 24)],
+)
+def test_a_static_batch_that_is_left_out_fits_the_model(
+    client: TestClient, fields: dict[str, Any], samples: int
+) -> None:
+    made = ask(client, tuning(**fields))
+    assert made.status_code == 202, made.text
+    assert made.json()["request"]["static_batch_per_gpu"] == samples
+
+
 def test_a_search_says_how_its_scores_are_made(client: TestClient) -> None:
     assert "declared, not measured" in ask(client, tuning()).json()["scores"]
 

@@ -115,6 +115,7 @@ def test_the_defaults_of_the_forms_are_the_papers() -> None:
     assert sent.upper == pytest.approx(2 / 3, abs=0.001)
     search = TuningBody.model_validate(TUNING.body(field_values("tuning")))
     assert (search.trials, search.at_a_time, search.static_gpus) == (100, 4, 4)
+    assert search.static_batch_per_gpu is None
 
 
 def test_a_generated_workload_and_an_uploaded_trace_are_sent_with_their_policy() -> None:

@@ -154,7 +154,7 @@ def test_the_command_line_scales_trials() -> None:
         )
         for scale in ("1", "4")
     )
-    assert longer["static"]["average_jct_seconds"] > 3 * plain["static"]["average_jct_seconds"]
+    assert longer["static"]["avg_jct_seconds"] > 3 * plain["static"]["avg_jct_seconds"]
 
 
 def test_elastic_allocation_ends_a_search_sooner_than_static() -> None:
@@ -183,6 +183,15 @@ def test_static_batches_that_the_model_does_not_train_with_are_refused_with_the_
 ) -> None:
     with pytest.raises(ParameterError, match=rf"{samples}.*at most 400 samples.* from 1 to 200"):
         searched(Given(BEST), static_batch_per_gpu=samples)
+
+
+@pytest.mark.parametrize(("gpus", "samples"), [(1, 128), (2, 128), (4, 100), (8, 50)])
+def test_static_batches_fit_the_model_if_none_are_given(gpus: int, samples: int) -> None:
+    once, again = (
+        searched(Given(BEST), static_gpus=gpus, static_batch_per_gpu=given)
+        for given in (None, samples)
+    )
+    assert once.records == again.records
 
 
 class Miser:

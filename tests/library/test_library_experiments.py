@@ -182,3 +182,11 @@ def test_the_command_refuses_sizes_that_are_no_numbers() -> None:
     refused = CliRunner().invoke(app, ["autoscale", "--fixed-nodes", "1,two"])
     assert isinstance(refused.exception, InputError)
     assert refused.exception.field == "fixed_nodes"
+
+
+@pytest.mark.parametrize(("trials", "words"), [(1, "Best score"), (2, "Score of the best 2")])
+def test_a_search_says_of_how_many_trials_its_score_is(trials: int, words: str) -> None:
+    asked = ["tune", "--model", "bert", "--trials", str(trials), "--work-scale", "0.1"]
+    shown = CliRunner().invoke(app, asked)
+    assert shown.exit_code == 0, shown.output
+    assert words in shown.output

@@ -13,9 +13,9 @@ from frontend.formatting import as_typed, column, number, percent, plural
 from frontend.runs import named_measurements
 from maat.api.experiments import AutoscalingOut, ExperimentDetail, RentedOut, SearchOut, TuningOut
 from maat.csv_output import csv_text
+from maat.figures.experiments import best_scores
 
 MOST_TRIALS = 10
-BEST_SCORES = 5  # of which `top_score` is the mean
 NOTHING_YET = ("No run has ended yet", "Each stands here as soon as a worker has played it.")
 SETTINGS = (
     ("learning_rate", "Learning rate"),
@@ -100,8 +100,7 @@ def searches_table(runs: Sequence[SearchOut]) -> Component:
     """Searches x score, times."""
     if not runs:
         return empty_state(*NOTHING_YET)
-    best = min(BEST_SCORES, max(len(run["trials"]) for run in runs))
-    score = "Best score (%)" if best == 1 else f"Score of the best {best} (%)"
+    score = f"{best_scores(max(len(run['trials']) for run in runs))} (%)"
     heads = ("Search", "Trials", score, "Mean JCT (min)", "Makespan (h)")
     columns = [
         [str(len(run["trials"])) for run in runs],

@@ -67,11 +67,13 @@ class ExperimentForm:
 
 
 def wrong_numbers(form: ExperimentForm, values: FormValues) -> dict[str, str]:
-    """Return what is wrong with the numbers of the body."""
+    """Return what is wrong with the numbers of the body; one without a default may be empty."""
+    fields = form.body_type.model_fields
     return {
         name: wrong
         for name in form.numbers
-        if (wrong := _wrong_number(form.body_type, name, values.get(name)))
+        if not (fields[name].default is None and values.get(name) in ("", None))
+        and (wrong := _wrong_number(form.body_type, name, values.get(name)))
     }
 
 
@@ -136,7 +138,7 @@ def tuning_body(values: FormValues) -> RawBody:
     return {
         "name": values["name"] or "",
         **{name: values[name] for name in ("model", "cluster", "policy", "fidelity")},
-        **{name: values[name] for name in FORMS[TUNING].numbers},
+        **{name: values[name] for name in FORMS[TUNING].numbers if values[name] not in ("", None)},
         **_profiles(values),
     }
 

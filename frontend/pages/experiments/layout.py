@@ -168,7 +168,11 @@ def _autoscaling_form() -> html.Div:
 
 def _tuning_form() -> html.Div:
     prefix = TUNING
-    rows = (("trials", "at_a_time"), ("static_gpus", "static_batch_per_gpu"))
+    batch = _number(prefix, "static_batch_per_gpu", placeholder="128, or the model's largest")
+    rows = (
+        [_number(prefix, "trials"), _number(prefix, "at_a_time")],
+        [_number(prefix, "static_gpus"), batch],
+    )
     last = [_number(prefix, "work_scale", step=1), _number(prefix, "seed")]
     return _form(
         prefix,
@@ -176,10 +180,7 @@ def _tuning_form() -> html.Div:
             _name(prefix, "Hyper-parameter search"),
             _choice(prefix, "model", "Model of every trial", "cifar10"),
             _cluster(prefix, "Cluster (GPU type = nodes × GPUs)", "a100=2x8"),
-            *(
-                html.Div([_number(prefix, name) for name in row], className="form-row")
-                for row in rows
-            ),
+            *(html.Div(row, className="form-row") for row in rows),
             html.Div(last, className="form-row"),
             _choice(prefix, "policy", "Policy of the elastic search", "pollux"),
             folded_fields(
