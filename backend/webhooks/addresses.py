@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 PORTS = {"http": 80, "https": 443}
 _MAPPED = ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")  # IPv6 that leads to an IPv4 address
 # Set apart by IANA; `ipaddress` takes parts of them for public, and a cloud tells secrets there.
-_SET_APART = ("192.0.0.0/24", "192.88.99.0/24")
+_SET_APART = ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10")
 
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
@@ -61,6 +61,10 @@ def checked_url(url: str) -> SplitResult:
     if parts.fragment:
         raise RefusedAddress(
             "The URL has a fragment (#...), which no server receives. Leave it out."
+        )
+    if not _is_name(parts.hostname):
+        raise RefusedAddress(
+            "The host is no name: between its dots it has 1 to 63 letters, digits or hyphens."
         )
     if _is_strange_number(parts.hostname):
         raise RefusedAddress(
@@ -129,6 +133,15 @@ def is_literal_private(url: str) -> bool:
     except ValueError:
         return False
     return not is_public(host)
+
+
+def _is_name(host: str) -> bool:
+    """Return whether the host can be looked up: the system reads names by this encoding."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _is_strange_number(host: str) -> bool:

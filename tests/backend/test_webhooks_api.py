@@ -100,6 +100,9 @@ def test_the_secret_is_shown_once_stored_encrypted_and_replaced(
         ("https://user:word@93.184.216.34/", "user or password"),
         ("http://2130706433/x", "number"),
         ("https://no-such-host.invalid/x", "host is not known"),
+        ("http://hooks..example.com/x", "host is no name"),
+        ("http://.example.com/x", "host is no name"),
+        (f"http://{'a' * 64}.example.com/x", "host is no name"),
     ],
 )
 def test_an_address_that_no_message_may_go_to_is_refused_when_it_is_given(

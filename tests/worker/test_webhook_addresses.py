@@ -6,6 +6,7 @@ import datetime as dt
 import socket
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
 from report_receiver import receiving
 
 from backend.webhooks import addresses
@@ -56,6 +59,7 @@ def answering(*found: str) -> Any:
         "::",
         "fe80::1",
         "fe80::1%eth0",
+        "fec0::1",
         "fc00::1",
         "ff02::1",
         "::ffff:127.0.0.1",
@@ -176,3 +180,16 @@ def self_signed(folder: Path, name: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context
+
+
+@given(host=st.text(max_size=300), path=st.text(max_size=10))
+def test_any_host_is_looked_up_or_refused_with_words(host: str, path: str) -> None:
+    with suppress(RefusedAddress):
+        assert checked_target(
+            f"https://{host}/{path}", to_private=True, look_up=encoding_as_the_system_does
+        ).host
+
+
+def encoding_as_the_system_does(host: str, _: int) -> Sequence[str]:
+    host.encode("idna")
+    return ("93.184.216.34",)
