@@ -58,6 +58,12 @@ def security_headers(script_hashes: Iterable[str]) -> dict[str, str]:
     }
 
 
+def _is_private(scope: Scope) -> bool:
+    """Return whether the API answers a signed-in browser: nothing of that stays in a cache."""
+    is_of_api = scope["path"].startswith("/api/")
+    return is_of_api and any(name == b"cookie" for name, _ in scope["headers"])
+
+
 class SecurityHeaders:
     """Adds the headers to every answer.
 
@@ -70,9 +76,14 @@ class SecurityHeaders:
         self._made: tuple[int, dict[str, str]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_private = scope["type"] == "http" and _is_private(scope)
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers())
+                headers = MutableHeaders(scope=message)
+                headers.update(self._headers())
+                if is_private:
+                    headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

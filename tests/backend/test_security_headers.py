@@ -77,6 +77,18 @@ def test_a_stranger_and_a_refused_method_get_them_too(visitor: TestClient) -> No
         assert "content-security-policy" in answer.headers
 
 
+def test_what_the_api_answers_to_a_cookie_stays_in_no_cache(visitor: TestClient) -> None:
+    for path, cookie, cached in (
+        ("/api/v1/jobs", "a=b", "no-store"),
+        ("/api/v1/nothing", "a=b", "no-store"),
+        ("/api/v1/jobs", "", None),
+    ):
+        answer = visitor.get(path, headers={"Cookie": cookie} if cookie else {})
+        assert answer.headers.get("Cache-Control") == cached, path
+    asset = visitor.get("/assets/maat.css", headers={"Cookie": "a=b"})
+    assert "no-store" not in asset.headers.get("Cache-Control", "")
+
+
 def test_no_inline_script_may_run_but_those_whose_hash_the_policy_names(
     visitor: TestClient,
 ) -> None:
