@@ -42,9 +42,10 @@ QUEUE_OF = {
 """The queue of each task that is sent."""
 _PATIENCE_SECONDS = 2.0
 
-# The embedded broker's transport, by name like the tasks: it belongs to the worker, and only a
-# process that sends or receives loads it.
+# The transports, by name like the tasks: they belong to the worker, and only a process that sends
+# or receives loads them.
 FILE_TRANSPORT = "worker.file_broker:Transport"
+_REDIS_TRANSPORT = "worker.redis_broker:Transport"
 
 
 class Queue(Protocol):
@@ -101,6 +102,8 @@ def broker_configuration(settings: Settings) -> dict[str, Any]:
         "accept_content": ["json"],
         "broker_connection_timeout": 5,
     }
+    if settings.celery_broker_url.startswith(("redis://", "rediss://")):
+        return common | {"broker_transport": _REDIS_TRANSPORT}
     if not settings.celery_broker_url.startswith("filesystem"):
         return common
     messages = settings.broker_path / "messages"

@@ -1,13 +1,12 @@
 """The embedded broker: a kombu transport that keeps each message in a file.
 
 It fills in the methods that kombu leaves to every transport (`AbstractChannel` in
-`kombu.transport.virtual`) and overrides no other. A message appears whole or not at all, and one
+`kombu.transport.virtual`). A message appears whole or not at all, and one
 consumer gets it. The database, not the broker, holds the truth.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 import uuid
@@ -18,7 +17,7 @@ from typing import Any
 from kombu.transport import virtual
 from kombu.utils import json
 
-log = logging.getLogger(__name__)
+from worker.foreign_messages import ChecksMessages, dropped
 
 
 class Channel(virtual.Channel):
@@ -52,7 +51,7 @@ class Channel(virtual.Channel):
             try:
                 return json.loads(content)  # type: ignore[no-untyped-call]
             except ValueError:  # after a power failure a file may be empty
-                log.warning("A damaged message of queue %s was dropped.", queue)
+                dropped(queue)
         raise Empty
 
     def _size(self, queue: str) -> int:
@@ -71,7 +70,7 @@ class Channel(virtual.Channel):
         )
 
 
-class Transport(virtual.Transport):
+class Transport(ChecksMessages):
     """The transport of these channels; bindings of queues are not shared between processes."""
 
     Channel = Channel
