@@ -14,6 +14,11 @@ def aria(label: str) -> Props:
     return {"aria-label": label}
 
 
+def described_by(element_id: str) -> Props:
+    """The element that says more of a control."""
+    return {"aria-describedby": element_id}
+
+
 HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 """Styles of a part that is not shown now, and of one that is shown as its class says."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TypedDict
 
-from dash import Dash, Input, Output, State, dcc, html
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import HIDDEN, SHOWN
+from frontend.attributes import HIDDEN, SHOWN, described_by
 from frontend.callbacks import Changes, answer, in_browser
 from maat.api.service import MeOut
 from maat.client import ApiError
@@ -86,6 +87,13 @@ def register_visitor(app: Dash, api: Api) -> None:
     )
     in_browser(
         app,
+        "holdBack",
+        Output({"with-right": ALL}, "disabled"),
+        Output({"with-right": ALL}, "title"),
+        Input("rights-note", "children"),
+    )
+    in_browser(
+        app,
         "signOut",
         Output("sign-out", "title"),
         Input("sign-out", "n_clicks"),
@@ -136,6 +144,12 @@ def rights_note(me: MeOut | None, path: str | None) -> html.Div:
     """Says what the visitor may not do on this page; empty where they may."""
     words = rights_words(me, path)
     return html.Div(words, id="rights-note", className="stale-note", role="status")
+
+
+def with_right(button: dmc.Button) -> html.Fieldset:
+    """Hold a button back where the note above says that the service would refuse what it does."""
+    box_id = {"with-right": button.id}
+    return html.Fieldset(button, id=box_id, className="with-right", **described_by("rights-note"))
 
 
 def _told_of(me: MeOut) -> Told:

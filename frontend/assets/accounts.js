@@ -34,6 +34,12 @@
     }
 
     maat.callbacks({
+        /* Buttons whose press the service would refuse are off, as the note on rights says. */
+        holdBack(words) {
+            const held = window.dash_clientside.callback_context.outputs_list[0];
+            return [held.map(() => Boolean(words)), held.map(() => words || '')];
+        },
+
         async signIn(clicks, name, password) {
             if (!clicks) { return maat.noUpdate(); }
             const missing = name ? 'sign-in-password' : 'sign-in-name';

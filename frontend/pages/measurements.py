@@ -32,6 +32,7 @@ from frontend.formatting import clock, plural
 from frontend.forms import errors_by_field
 from frontend.measurements import ACCEPTED, KINDS
 from frontend.pages.measurements_drawn import drawn_fields, register_drawn
+from frontend.visitors import with_right
 from maat.api.measurements import MAX_ARCHIVE_BYTES, MAX_BYTES, MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -106,6 +107,7 @@ def _form() -> html.Div:
         dmc.TextInput(id=f"measurements-{field}", label=label, placeholder=example, value="")
         for field, label, example in PROVENANCE
     ]
+    upload = dmc.Button("Upload", id="measurements-button", n_clicks=0)
     return html.Div(
         [
             html.Div(id="measurements-problem"),
@@ -116,7 +118,7 @@ def _form() -> html.Div:
             html.Div(id="measurements-file", className="hint"),
             html.Div(id="measurements-csv-error", className="form-error", role="alert"),
             *provenance,
-            dmc.Group([dmc.Button("Upload", id="measurements-button", n_clicks=0)], mt=4),
+            dmc.Group([with_right(upload)], mt=4),
             dcc.Store(id="measurements-text", data=[]),
             dcc.Store(id="measurements-key", data=uuid4().hex),
             dcc.Store(id="measurements-changed", data=0),

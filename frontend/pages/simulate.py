@@ -53,6 +53,7 @@ from frontend.components.trace_fields import (
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
 from frontend.routing import QueryValue, query_value
+from frontend.visitors import with_right
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -161,7 +162,7 @@ def _form(replayed_hours: int | None) -> html.Div:
     )
     seeds = [seeds_field("simulate", "0"), conditions.fidelity_field("simulate")]
     button = [
-        dmc.Button("Run simulation", id="simulate-button", n_clicks=0),
+        with_right(dmc.Button("Run simulation", id="simulate-button", n_clicks=0)),
         html.Span(id="simulate-runs", className="hint"),
     ]
     return html.Div(

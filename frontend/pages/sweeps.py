@@ -61,6 +61,7 @@ from frontend.pages.sweeps_varied import (
     varied_fields,
 )
 from frontend.routing import QueryValue
+from frontend.visitors import with_right
 from maat.api.sweeps import SweepDetail, SweepOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -164,7 +165,7 @@ def _form() -> html.Div:
         clearable=True,
     )
     button = [
-        dmc.Button("Run sweep", id="sweeps-button", n_clicks=0),
+        with_right(dmc.Button("Run sweep", id="sweeps-button", n_clicks=0)),
         html.Span(id="sweeps-count", className="hint"),
     ]
     return html.Div(

@@ -207,21 +207,22 @@ def test_who_may_not_ask_what_if_is_told_so_and_offered_no_button(
     expect(page.get_by_label("Add nodes by GPU type")).to_be_hidden()
 
 
-def test_who_may_not_submit_is_told_so_before_and_keeps_the_focus(
-    page: Page, served: Server
-) -> None:
+def test_who_may_not_submit_is_told_so_and_cannot_press(page: Page, served: Server) -> None:
     page.goto(f"{served.url}/sign-in?next=/submit")
     sign_in(page, "vic")
 
     told = page.locator("#rights-note")
     expect(told).to_contain_text("and not submit jobs: the role viewer does not have")
+    expect(page.locator("#submit-button")).to_be_disabled()
     page.locator("#submit-name").fill("not mine")
     page.keyboard.press("Enter")
-    expect(page.locator("#submit-problem")).to_contain_text("jobs:submit")
-    expect(page.locator("#submit-button")).to_be_focused()
+    page.locator("#submit-name").blur()
     page.keyboard.press("g")
     page.keyboard.press("s")
     expect(told).to_contain_text("and not run simulations")
+    expect(page.locator("#simulate-button")).to_be_disabled()
+    page.goto(f"{served.url}/experiments")
+    expect(page.locator("#autoscaling-button")).to_be_disabled()
     page.goto(f"{served.url}/measurements")
     expect(told).to_contain_text("and not upload measurements")
     page.keyboard.press("g")

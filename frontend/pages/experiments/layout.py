@@ -26,6 +26,7 @@ from frontend.pages.experiments.forms import (
     takes_of_address,
 )
 from frontend.routing import QueryValue, query_value
+from frontend.visitors import with_right
 
 SAYS = {
     AUTOSCALING: (
@@ -199,7 +200,7 @@ def _form(prefix: str, fields: list[Component], does: str) -> html.Div:
             html.Div(SAYS[prefix], className="hint"),
             html.Div(id=f"{prefix}-problem"),
             *fields,
-            dmc.Group([dmc.Button(does, id=f"{prefix}-button", n_clicks=0)], mt=4),
+            dmc.Group([with_right(dmc.Button(does, id=f"{prefix}-button", n_clicks=0))], mt=4),
             dcc.Store(id=f"{prefix}-key", data=uuid4().hex),
             dcc.Store(id=f"{prefix}-told"),
         ],

@@ -12,6 +12,7 @@ from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
 from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.model import ADAPTIVITY, KINDS, LABELS, NUMBERS, meaningless
+from frontend.visitors import with_right
 from maat.api.jobs import JobBody
 
 SHOWN = {"display": "block"}
@@ -47,7 +48,7 @@ def job_fields(*, replaces: bool) -> html.Div:
         ),
     ]
     button = [
-        dmc.Button("Submit job", id="submit-button", n_clicks=0),
+        with_right(dmc.Button("Submit job", id="submit-button", n_clicks=0)),
         dmc.Button("Try it", id="submit-try", variant="default", n_clicks=0, **READS),
         html.Span("Enter submits", className="hint"),
     ]

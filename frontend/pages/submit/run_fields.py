@@ -25,6 +25,7 @@ from frontend.pages.submit.run_model import (
     meaningless,
 )
 from frontend.pages.submit.run_secrets import secret_fields
+from frontend.visitors import with_right
 from maat.api.commands import CommandBody
 from maat.api.jobs import JobBody
 
@@ -66,7 +67,7 @@ def run_beside() -> dmc.Collapse:
 def _fields() -> html.Div:
     numbers = html.Div([_boxed(name) for name in SHAPED], className="form-row")
     button = [
-        dmc.Button("Submit command", id="submit-run-button", n_clicks=0),
+        with_right(dmc.Button("Submit command", id="submit-run-button", n_clicks=0)),
         dmc.Button("Try it", id="submit-run-try", variant="default", n_clicks=0, **READS),
         html.Span("Enter submits", className="hint"),
     ]
