@@ -13,6 +13,7 @@ from backend.attempts.models import (
     GradientSample,
     JobFit,
     JobMemory,
+    SharedModel,
     SharingSample,
     StepSample,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "Round",
     "RoundPreview",
     "ShareDay",
+    "SharedModel",
     "SharingSample",
     "SignInTries",
     "Simulation",

@@ -18,13 +18,14 @@ from sqlmodel import Session, col, select
 
 from backend.attempts.models import GpuScore
 from backend.attempts.reported import Reported
+from backend.attempts.shared_models import shared_models
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster, Node
 from backend.moments import moment_of
 from maat.scheduling.evidence import (
     FORGOTTEN_SECONDS,
     Comparison,
-    model_key,
+    ModelKey,
     relative_times,
     weight_of,
 )
@@ -99,14 +100,14 @@ Gpu = tuple[str, int]
 class MeasuredScore:
     """How slow a GPU was by one attempt (`GpuScore`), by its node's name and its index.
 
-    `model`: the key of the job's model (`model_key`). `weight`: how much it counts now, 0-1.
+    `model`: the key of the job's model (`SharedModels`). `weight`: how much it counts now, 0-1.
     """
 
     node: str
     index: int
     attempt: str
     tenant: str
-    model: str
+    model: ModelKey
     ratio: float
     weight: float
     updated_seconds: float
@@ -193,6 +194,7 @@ def _its(attempt: Reported, row: Mapping[str, Any], now: float) -> dict[str, Any
 def measured_scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
     """Return what attempts said of GPUs, the oldest attempts first, and is not forgotten."""
     now = cluster_seconds(cluster, moment_of(session))
+    shared = shared_models(session, cluster)
     found = session.exec(
         select(Node.name, GpuScore)
         .join(Node, col(Node.id) == col(GpuScore.node_id))
@@ -208,7 +210,7 @@ def measured_scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
             row.gpu_index,
             row.attempt_id,
             row.tenant_id,
-            model_key(row.tenant_id, row.application),
+            shared.key(row.tenant_id, row.application),
             row.ratio,
             weight_of(row.count, now - row.updated_seconds),
             row.updated_seconds,

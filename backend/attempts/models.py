@@ -226,11 +226,12 @@ class GpuScore(SQLModel, table=True):
 
 
 class SharingSample(SQLModel, table=True):
-    """How much slower jobs of a model step while jobs of another are on the same GPUs.
+    """How much slower a job steps while jobs of a model are on the same GPUs.
 
     `*_batch`: samples of a step on one GPU, in all passes. `ratio`: over the step time alone in the
     same configuration, the mean of `count` reports by their weights, which sum to `weight`;
-    `ratio_m2`: the squares' weighted sum about it. `gpu_count`: of the slowed job.
+    `ratio_m2`: the squares' weighted sum about it. `gpu_count`: of the slowed job. `victim`,
+    `tenant_id`: its model and tenant. What is believed of a pair: backend/attempts/slowdowns.py.
     """
 
     __tablename__ = "sharing_samples"
@@ -240,20 +241,33 @@ class SharingSample(SQLModel, table=True):
             "AND ratio_m2 > -1 AND ratio_m2 < 1e12",
             name="slowdown_is_ratio",
         ),
+        Index("ix_sharing_samples_cluster", "cluster_id", "tenant_id", "victim"),
     )
 
-    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
-    victim: str = Field(primary_key=True, max_length=200)
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
     victim_batch: int = Field(primary_key=True)
+    partner_tenant_id: str = Field(foreign_key="tenants.id", primary_key=True, max_length=40)
     partner: str = Field(primary_key=True, max_length=200)
     partner_batch: int = Field(primary_key=True)
     gpu_type: str = Field(primary_key=True, max_length=64)
     gpu_count: int = Field(primary_key=True)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", max_length=40)
+    victim: str = Field(max_length=200)
     count: int
     weight: float
     ratio: float
     ratio_m2: float
     updated_seconds: float
+
+
+class SharedModel(SQLModel, table=True):
+    """A model of which all tenants' evidence counts together, by an administrator's word."""
+
+    __tablename__ = "shared_models"
+
+    model: str = Field(primary_key=True, max_length=200)
+    shared_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class JobMemory(SQLModel, table=True):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from backend.answers import answer_of
-from backend.attempts.models import AttemptRow, GradientSample, SharingSample, StepSample
-from backend.attempts.sharing import is_believed, spread_of
+from backend.attempts.models import AttemptRow, GradientSample, StepSample
 from backend.attempts.steps import deviation_of
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
-from backend.sight import OTHER_MODEL
 from maat.api.attempts import AttemptOut, GradientSampleOut, StepSampleOut
-from maat.api.clusters import SlowdownOut
 from maat.api.fields import rfc3339
 from maat.scheduling.efficiency import noise_scale
 
@@ -50,25 +45,4 @@ def show_gradient(row: GradientSample, cluster: Cluster) -> GradientSampleOut:
     phi = noise_scale(row.square, row.variance, float(row.batch_size))
     return answer_of(
         GradientSampleOut, row, at=shown_at(cluster, row.at_seconds), noise_scale=float(phi)
-    )
-
-
-def show_slowdown(
-    row: SharingSample, cluster: Cluster, models: Collection[str] | None
-) -> SlowdownOut:
-    """Show a measured pair. `models`: those that the viewer may know by name; None for all."""
-
-    def named(model: str) -> str:
-        return model if models is None or model in models else OTHER_MODEL
-
-    return answer_of(
-        SlowdownOut,
-        row,
-        victim=named(row.victim),
-        partner=named(row.partner),
-        slowdown=row.ratio,
-        spread=spread_of(row),
-        reports=row.count,
-        is_used=is_believed(row),
-        updated_at=shown_at(cluster, row.updated_seconds),
     )

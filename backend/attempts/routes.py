@@ -19,11 +19,9 @@ from backend.attempts.models import AttemptRow
 from backend.attempts.refusals import ReportRoute
 from backend.attempts.reports import take_report
 from backend.attempts.repository import attempts_of, get_attempt, gradients_of, samples_of
-from backend.attempts.resources import show_attempt, show_gradient, show_sample, show_slowdown
-from backend.attempts.sharing import known_models, sharing_samples
+from backend.attempts.resources import show_attempt, show_gradient, show_sample
 from backend.attempts.tokens import ReportingAttempt
 from backend.clusters.models import Cluster
-from backend.clusters.repository import get_cluster
 from backend.jobs.repository import get_job
 from backend.pagination import PageAsked
 from backend.problems import NotFound
@@ -42,7 +40,6 @@ from maat.api.attempts import (
     StepSampleOut,
 )
 from maat.api.beliefs import BeliefOut
-from maat.api.clusters import SlowdownOut
 from maat.api.fields import Page
 from maat.vocabulary import MAX_GPUS, AttemptState
 
@@ -72,19 +69,6 @@ async def report(
     # Reports are most of what is asked: the whole transaction in one thread, and one answer that is
     # not checked again, take two thirds of the time that other routes take.
     return JSONResponse(await anyio.to_thread.run_sync(take))
-
-
-@router.get("/clusters/{cluster_id}/slowdowns", operation_id="listSlowdowns")
-def list_slowdowns(session: SessionDep, principal: Reader, cluster_id: str) -> Page[SlowdownOut]:
-    """How much jobs on one GPU slowed each other, by their models, as their reports measured it.
-
-    Models of which the caller's tenant has no job on the cluster are anonymous.
-    """
-    cluster = get_cluster(session, cluster_id)
-    models = known_models(session, principal, cluster.id)
-    rows = sharing_samples(session, cluster.id)
-    shown = [show_slowdown(row, cluster, models) for row in rows]
-    return Page(items=shown, next_cursor=None)
 
 
 @router.get("/jobs/{job_id}/attempts", operation_id="listJobAttempts")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
-from backend.evidence import service
+from backend.evidence import service, shared_models
+from backend.evidence.slowdowns import slowdowns
 from backend.web.dependencies import SessionDep
 from backend.web.strict_json import StrictRoute
-from maat.api.evidence import GpuScoreOut
-from maat.api.fields import Page
+from maat.api.evidence import GpuScoreOut, SharedModelOut, SlowdownOut
+from maat.api.fields import ModelName, Page
 
 router = APIRouter(tags=["evidence"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
 Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
+SharedName = Annotated[ModelName, Path(description="The model's name, as jobs give it.")]
 OfNode = Annotated[str | None, Query(description="Only of this node, by id or name.")]
 
 
@@ -39,6 +41,15 @@ def reset_gpu_scores(
     return Response(status_code=204)
 
 
+@router.get("/clusters/{cluster_id}/slowdowns", operation_id="listSlowdowns")
+def list_slowdowns(session: SessionDep, principal: Reader, cluster_id: str) -> Page[SlowdownOut]:
+    """How much jobs on one GPU slowed each other, by their models, as their reports measured it.
+
+    Another tenant's models are anonymous; so is a shared one of which the caller's has no job.
+    """
+    return Page(items=slowdowns(session, principal, cluster_id), next_cursor=None)
+
+
 @router.delete("/clusters/{cluster_id}/slowdowns", operation_id="resetSlowdowns", status_code=204)
 def reset_slowdowns(session: SessionDep, _: Writer, cluster_id: str) -> Response:
     """Forget what jobs on one GPU cost each other: what the cluster declares counts again."""
@@ -50,4 +61,27 @@ def reset_slowdowns(session: SessionDep, _: Writer, cluster_id: str) -> Response
 def reset_belief(session: SessionDep, principal: Writer, job_id: str) -> Response:
     """Forget what was measured of a job. It is measured again as it trains."""
     service.reset_belief(session, principal, job_id)
+    return Response(status_code=204)
+
+
+@router.get("/shared-models", operation_id="listSharedModels")
+def list_shared_models(session: SessionDep, _: Reader) -> Page[SharedModelOut]:
+    """The models of which all tenants' evidence counts together, by name."""
+    return Page(items=list(shared_models.shared_by_name(session)), next_cursor=None)
+
+
+@router.put("/shared-models/{model:path}", operation_id="shareModel")
+def share_model(session: SessionDep, _: Writer, model: SharedName) -> SharedModelOut:
+    """Say that a name means the same model for all tenants. Repeating a request changes nothing.
+
+    What their jobs reported of it then counts together: GPU scores, what is usual of its steps,
+    slowdowns on shared GPUs, what it costs to span nodes, and the past that forecasts go by.
+    """
+    return shared_models.share_model(session, model)
+
+
+@router.delete("/shared-models/{model:path}", operation_id="unshareModel", status_code=204)
+def unshare_model(session: SessionDep, _: Writer, model: SharedName) -> Response:
+    """Say that each tenant's model of this name is its own again."""
+    shared_models.unshare_model(session, model)
     return Response(status_code=204)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -22,9 +21,10 @@ from backend.audit.changes import Change, asker, record
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
+from backend.evidence.reporters import reporters
 from backend.jobs.repository import get_job
 from backend.reservations.repository import tenant_names
-from maat.api.evidence import GpuScoreOut, ReportersOut
+from maat.api.evidence import GpuScoreOut
 from maat.scheduling.evidence import compared, relative_scores
 
 
@@ -50,7 +50,7 @@ def gpu_scores(session: Session, principal: Principal, cluster_id: str) -> list[
             score=scores[gpu],
             weight=pooled[gpu].weight,
             attempts=len(rows),
-            reported_by=_reporters(principal, rows, names),
+            reported_by=reporters(principal, [each.tenant for each in rows], names),
             updated_at=shown_at(cluster, max(each.updated_seconds for each in rows)),
         )
         for gpu, rows in sorted(of_gpu.items())
@@ -95,13 +95,3 @@ def _record(session: Session, cluster: Cluster, action: str, *, target: str, gon
 def _delete(session: Session, statement: sa.Delete) -> int:
     """Return how many rows went."""
     return int(session.connection().execute(statement).rowcount)
-
-
-def _reporters(
-    principal: Principal, rows: Sequence[MeasuredScore], names: Mapping[str, str]
-) -> ReportersOut:
-    """Return who reported these rows; `names`: of tenants by id."""
-    ids = {each.tenant for each in rows}
-    shown = ids if principal.sees_all_tenants else ids & {principal.tenant_id}
-    named = sorted(names[tenant] for tenant in shown)
-    return ReportersOut(tenants=named, other_tenants=len(ids - shown))

@@ -9,7 +9,7 @@ from functools import cached_property
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
-from backend.attempts.sharing import measured_slowdowns
+from backend.attempts.slowdowns import measured_slowdowns
 from backend.clusters.interference import interference_of
 from backend.clusters.models import Cluster
 from backend.jobs.models import Job
@@ -79,7 +79,7 @@ class SharedNow:
     @cached_property
     def _sources(self) -> Sequence[tuple[SlowdownSource, Slowdowns]]:
         declared = interference_of(self._session, self._cluster)
-        measured = measured_slowdowns(self._session, self._cluster.id, declared)
+        measured = measured_slowdowns(self._session, self._cluster, declared)
         found: list[tuple[SlowdownSource, Slowdowns]] = [(SlowdownSource.MEASURED, measured)]
         return found if declared is None else [*found, (SlowdownSource.DECLARED, declared)]
 
@@ -100,4 +100,4 @@ def _as_sharing(job: Job) -> SharingJob:
     batch = job.batch_size
     if batch is None:  # an adaptive job, as it runs now
         batch = 1 if job.batch is None else int(job.batch["total_batch_size"])
-    return SharingJob(job.model, max(-(-batch // gpus), 1))
+    return SharingJob(job.model, max(-(-batch // gpus), 1), job.tenant_id)

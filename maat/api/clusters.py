@@ -327,27 +327,6 @@ class ClusterStateOut(TypedDict):
     largest_free_on_one_node: dict[str, int]
 
 
-class SlowdownOut(TypedDict):
-    """How much slower a job steps beside another on its GPUs, as reports measured it.
-
-    `*_batch`: samples of a step on one GPU. `slowdown`: step time beside the partner over that
-    alone, the mean of `reports`; `spread`: their standard deviation. `is_used`: whether decisions
-    go by it, which takes several reports.
-    """
-
-    victim: str
-    victim_batch: int
-    partner: str
-    partner_batch: int
-    gpu_type: str
-    gpu_count: Annotated[int, Field(description="Of the victim.")]
-    slowdown: float
-    spread: float
-    reports: int
-    is_used: bool
-    updated_at: Timestamp
-
-
 class HeldOut(TypedDict):
     """How many GPUs of which type a job holds."""
 

@@ -26,6 +26,11 @@ def reporters_words(reporters: ReportersOut) -> str:
     return " and ".join(parts)
 
 
+def model_words(model: str, tenant: str | None) -> str:
+    """Return `vision/resnet`, or the name alone of everybody's model, or one not to be seen."""
+    return model if tenant is None else f"{tenant}/{model}"
+
+
 class GpuScoreOut(TypedDict):
     """How slow a GPU is believed to be, by all jobs that compared it with others."""
 
@@ -39,5 +44,42 @@ class GpuScoreOut(TypedDict):
         float, Field(description="How much the evidence counts, 0-1: less of few or old reports.")
     ]
     attempts: Annotated[int, Field(description="Whose ranks compared it with others.")]
+    reported_by: ReportersOut
+    updated_at: Timestamp
+
+
+class SharedModelOut(TypedDict):
+    """A model of which what all tenants' jobs reported counts together."""
+
+    model: str
+    shared_at: Timestamp
+
+
+class SlowdownOut(TypedDict):
+    """How much slower a model steps beside another on its GPUs, by all jobs that measured it.
+
+    `*_batch`: samples of a step on one GPU. `slowdown`: step time beside the partner over that
+    alone, the median over tenants and their jobs; `spread`: the standard deviation of all
+    `reports`. `is_used`: whether decisions go by it, which takes several reports.
+    """
+
+    victim: str
+    victim_tenant: Annotated[
+        str | None, Field(description="Whose model it is; null: everybody's, or not to be seen.")
+    ]
+    victim_batch: int
+    partner: str
+    partner_tenant: str | None
+    partner_batch: int
+    gpu_type: str
+    gpu_count: Annotated[int, Field(description="Of the victim.")]
+    slowdown: float
+    spread: float
+    weight: Annotated[
+        float, Field(description="How much the evidence counts, 0-1: less of few or old reports.")
+    ]
+    jobs: Annotated[int, Field(description="That measured it.")]
+    reports: int
+    is_used: bool
     reported_by: ReportersOut
     updated_at: Timestamp

@@ -53,6 +53,26 @@ ACCOUNT_NOUNS = {
             Command("remove", "Remove a tenant that has nothing.", "maat.cli.tenants:remove"),
         ),
     ),
+    "shared-models": (
+        "Models of which what all tenants' jobs report counts together.",
+        (
+            Command(
+                "list",
+                "List the models that tenants share, by name.",
+                "maat.cli.shared_models:list_models",
+            ),
+            Command(
+                "add",
+                "Say that a name means the same model for all tenants.",
+                "maat.cli.shared_models:add",
+            ),
+            Command(
+                "remove",
+                "Say that each tenant's model of this name is its own again.",
+                "maat.cli.shared_models:remove",
+            ),
+        ),
+    ),
     "sessions": (
         "Sessions: the browsers in which you are signed in.",
         (

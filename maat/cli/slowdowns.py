@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from maat.api.evidence import model_words, reporters_words
 from maat.cli.measure import put_rows
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.library.live import cluster_or_first
@@ -27,15 +28,16 @@ def slowdowns(
         found = maat.slowdowns(cluster_or_first(maat, cluster))
     rows = [
         [
-            one["victim"],
+            model_words(one["victim"], one["victim_tenant"]),
             str(one["victim_batch"]),
-            one["partner"],
+            model_words(one["partner"], one["partner_tenant"]),
             str(one["partner_batch"]),
             one["gpu_type"],
             str(one["gpu_count"]),
             f"{one['slowdown']:.2f} ± {one['spread']:.2f}",
             str(one["reports"]),
             "yes" if one["is_used"] else "not yet",
+            reporters_words(one["reported_by"]),
         ]
         for one in found
     ]
@@ -63,5 +65,6 @@ def slowdowns(
         "slowdown",
         "reports",
         "used",
+        "reported by",
     )
     show(found, as_json, table_of(columns, rows) if rows else "No pair was measured yet.")

@@ -114,13 +114,25 @@ def _no_time(pointer: str, seconds: float) -> Fault:
     )
 
 
-def model_key(tenant: str, model: str, shared: Collection[str] = ()) -> str:
-    """Return under which name evidence of a model is kept: each tenant's own, unless it is shared.
+ModelKey = tuple[str, str]
+"""Under which evidence of a model is kept: whose it is ("": everybody's), and its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedModels:
+    """The models of which all tenants' evidence counts together.
 
     Names are free text: one tenant's `resnet` says nothing of another's, until an administrator
-    says that it is the same.
+    says that it is the same (`names`). `are_all`: every name means one model, as where jobs are
+    played by the catalog.
     """
-    return model if model in shared else f"{tenant}/{model}"
+
+    names: Collection[str] = ()
+    are_all: bool = False
+
+    def key(self, tenant: str, model: str) -> ModelKey:
+        """Return the key of a tenant's model."""
+        return ("" if self.are_all or model in self.names else tenant, model)
 
 
 def weight_of(reports: int, age_seconds: float) -> float:
@@ -244,14 +256,16 @@ def _connected(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
                         line.append(number)
 
 
-def bounded_samples(
-    samples: Sequence[Sample], of_kind: Sequence[Sequence[Sample]]
-) -> tuple[Sample, ...]:
+OfKind = Sequence[tuple[str, Sequence[Sample]]]
+"""The tenant of each job of a model, and what it measured on one GPU type."""
+
+
+def bounded_samples(samples: Sequence[Sample], of_kind: OfKind) -> tuple[Sample, ...]:
     """Return a job's samples with no step faster than its kind by more than MOST_FASTER.
 
-    `of_kind`: the samples of every job of the model on the GPU type, this one's too. What is usual
-    is the median over these jobs, the faster of two: one that is alone of its kind, or one of two,
-    is its own measure.
+    `of_kind`: of every job of the model on the GPU type, this one's too. What is usual
+    is the median over tenants of the medians over their jobs, the faster of two: one that is alone
+    of its kind, or one of two, is its own measure.
     """
     return tuple(
         _no_faster(sample, usual_seconds(sample.per_gpu_batch_size, of_kind) / MOST_FASTER)
@@ -266,17 +280,20 @@ def _no_faster(sample: Sample, least: float) -> Sample:
     return sample._replace(step_seconds=least + sample.sync_seconds)
 
 
-def usual_seconds(batch: int, of_kind: Sequence[Sequence[Sample]]) -> float:
+def usual_seconds(batch: int, of_kind: OfKind) -> float:
     """Return the time of a pass over `batch` samples that is usual of a kind, s; 0 of none.
 
     More samples take no less time than fewer, and fewer at least their part of it.
     """
-    least = [
-        max(alone_seconds(one) * min(batch / one.per_gpu_batch_size, 1.0) for one in of_job)
-        for of_job in of_kind
-        if of_job
-    ]
-    return statistics.median_low(least) if least else 0.0
+    least: dict[str, list[float]] = defaultdict(list)
+    for tenant, of_job in of_kind:
+        if of_job:
+            seconds = (
+                alone_seconds(each) * min(batch / each.per_gpu_batch_size, 1.0) for each in of_job
+            )
+            least[tenant].append(max(seconds))
+    medians = [statistics.median_low(of_jobs) for of_jobs in least.values()]
+    return statistics.median_low(medians) if medians else 0.0
 
 
 def alone_seconds(sample: Sample) -> float:

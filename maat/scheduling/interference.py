@@ -13,20 +13,26 @@ from typing import Protocol
 
 from maat.scheduling.job import JobSpec
 
-_NAME = re.compile(r"(?P<model>.+) \(batch size (?P<size>[0-9]{1,18})\)", re.DOTALL)
+_NAME = re.compile(
+    r"(?P<model>.+) \(batch size (?P<size>[0-9]{1,18})\)(?: of (?P<tenant>\w+))?", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SharingJob:
-    """What a job is to those that share its GPUs: its model, and its batch on one GPU."""
+    """What a job is to those that share its GPUs: its model, and its batch on one GPU.
+
+    `tenant`: the id of the tenant whose model it is; "" where names mean the same for everybody.
+    """
 
     model: str
     per_gpu_batch_size: int
+    tenant: str = ""
 
     @classmethod
-    def of(cls, spec: JobSpec) -> SharingJob:
+    def of(cls, spec: JobSpec, *, tenant: str) -> SharingJob:
         """Return the job as it was submitted, with its batch spread over the GPUs it asks for."""
-        return cls(spec.model, max(-(-spec.requested_batch_size // spec.requested_gpus), 1))
+        return cls(spec.model, max(-(-spec.requested_batch_size // spec.requested_gpus), 1), tenant)
 
     @classmethod
     def named(cls, name: str) -> SharingJob:
@@ -34,17 +40,21 @@ class SharingJob:
         match = _NAME.fullmatch(name)
         if match is None:
             raise KeyError(name)
-        return cls(match["model"], int(match["size"]))
+        return cls(match["model"], int(match["size"]), match["tenant"] or "")
 
     @property
     def name(self) -> str:
         """Return its name in `RoundInput.interference`."""
-        return f"{self.model} (batch size {self.per_gpu_batch_size})"
+        name = f"{self.model} (batch size {self.per_gpu_batch_size})"
+        return f"{name} of {self.tenant}" if self.tenant else name
 
 
-def named_for_sharing(spec: JobSpec) -> JobSpec:
-    """Return the declaration under the job's name in `RoundInput.interference`."""
-    return replace(spec, shares_as=SharingJob.of(spec).name)
+def named_for_sharing(spec: JobSpec, *, tenant: str) -> JobSpec:
+    """Return the declaration under the job's name in `RoundInput.interference`.
+
+    `tenant`: the id of the job's.
+    """
+    return replace(spec, shares_as=SharingJob.of(spec, tenant=tenant).name)
 
 
 class Slowdowns(Protocol):

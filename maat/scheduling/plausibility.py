@@ -14,6 +14,7 @@ from maat.scheduling.evidence import (
     CLOCKS_DIFFER,
     LATE_SECONDS,
     Fault,
+    OfKind,
     alone_seconds,
     usual_seconds,
 )
@@ -154,7 +155,7 @@ class Account:
     declared_work: float | None = None
     finished: bool = False
     samples: Mapping[str, Sequence[Sample]] = field(default_factory=dict)
-    of_kind: Mapping[str, Sequence[Sequence[Sample]]] = field(default_factory=dict)
+    of_kind: Mapping[str, OfKind] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def slowed_by(lives: Sequence[Life]) -> float:
 
 
 def doubted_samples(
-    samples: Sequence[Sample], of_kind: Sequence[Sequence[Sample]], *, slower: float = 1.0
+    samples: Sequence[Sample], of_kind: OfKind, *, slower: float = 1.0
 ) -> tuple[Sample, ...]:
     """Return what is believed of a flagged job's samples: no step faster than is usual.
 

@@ -66,6 +66,8 @@ WRITTEN = {
     "resetGpuScores": "reset GPU scores",
     "resetSlowdowns": "reset slowdowns",
     "resetJobBelief": "reset belief",
+    "shareModel": "share model",
+    "unshareModel": "stop sharing model",
     "reserveGpus": "reserve GPUs",
     "deleteReservation": "remove reservation",
     "setQuota": "set quota",
@@ -188,6 +190,8 @@ def change_clusters(client: TestClient) -> None:
     done(client.delete(node))
     done(client.delete(f"{here}/gpu-scores"))
     done(client.delete(f"{here}/slowdowns"))
+    done(client.put(f"{API}/shared-models/resnet"))
+    done(client.delete(f"{API}/shared-models/resnet"))
     body = {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}
     reservation = done(client.post(f"{here}/reservations", json=body))
     done(client.delete(f"{here}/reservations/{reservation['id']}"))

@@ -119,3 +119,33 @@ def test_scores_of_a_node_that_goes_go_with_it(agent: Agent) -> None:
     assert agent.client.delete(path).status_code == 204
     with agent.database.session_scope(writes=False) as session:
         assert session.exec(select(GpuScore)).all() == []
+
+
+SHARED = "/api/v1/shared-models"
+
+
+def test_an_administrator_says_which_models_tenants_share_and_it_is_written_down(
+    agent: Agent, client_as: Callable[..., TestClient]
+) -> None:
+    client, manager = agent.client, client_as(Role.TENANT_MANAGER)
+    assert manager.put(f"{SHARED}/resnet").status_code == 403
+    assert client.put(f"{SHARED}/%20resnet").status_code == 422
+    for _ in range(2):
+        assert client.put(f"{SHARED}/meta/llama").json()["model"] == "meta/llama"
+    assert client.put(f"{SHARED}/bert").is_success
+    names = [one["model"] for one in manager.get(SHARED).json()["items"]]
+    assert names == ["bert", "meta/llama"]
+    assert manager.delete(f"{SHARED}/bert").status_code == 403
+    assert client.delete(f"{SHARED}/bert").status_code == 204
+    assert client.delete(f"{SHARED}/bert").status_code == 404
+    written = client.get("/api/v1/audit", params={"action": "share model"}).json()["items"]
+    assert [one["after"] for one in written] == [
+        {"model": "bert", "shared": True},
+        {"model": "meta/llama", "shared": True},
+    ]
+    action = {"action": "stop sharing model"}
+    (row,) = client.get("/api/v1/audit", params=action).json()["items"]
+    assert (row["before"], row["after"]) == (
+        {"model": "bert", "shared": True},
+        {"model": "bert", "shared": False},
+    )

@@ -201,15 +201,18 @@ def test_measured_slowdowns_are_listed_and_those_of_many_reports_written(
 ) -> None:
     assert "No pair was measured yet." in run("slowdowns")
     cluster_id = maat.clusters()[0]["id"]
+    job_id = maat.submit_job({"name": "first", "model": "bert"})["id"]
     pair = {"victim": "bert", "partner": "ncf", "victim_batch": 16, "partner_batch": 64}
     with app.state.database.session_scope() as session:
+        job = session.get_one(Job, job_id)
+        pair |= {"job_id": job.id, "tenant_id": job.tenant_id, "partner_tenant_id": job.tenant_id}
         for gpu_count, count in ((1, 9), (2, 1)):
             row = {"gpu_type": "t4", "gpu_count": gpu_count, "count": count, "weight": 1.0}
             measured = {"ratio": 1.5, "ratio_m2": 0.01, "updated_seconds": 0.0}
             session.add(SharingSample(cluster_id=cluster_id, **pair, **row, **measured))
     output = tmp_path / "pairs.csv"
     _, first, second = run("slowdowns", "--output", str(output)).splitlines()
-    assert first.split()[-5:] == ["1.50", "±", "0.10", "9", "yes"]
-    assert second.split()[-2:] == ["not", "yet"]
+    assert first.split()[-6:] == ["1.50", "±", "0.10", "9", "yes", "default"]
+    assert second.split()[-3:] == ["not", "yet", "default"]
     written = ["victim,partner,gpu_count,slowdown", "bert,ncf,1,1.5000"]
     assert output.read_text().split() == written

@@ -144,6 +144,9 @@ def reports(walk: Walk) -> None:
 
 
 def accounts(walk: Walk) -> None:
+    walk("shared-models add", "meta/llama")
+    walk("shared-models list")
+    walk("shared-models remove", "meta/llama")
     walk("tenants create", "vision")
     walk("tenants rename", "vision", "sight")
     walk("tenants close", "sight")

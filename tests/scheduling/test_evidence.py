@@ -20,11 +20,11 @@ from maat.scheduling.evidence import (
     MOST_SLOWER,
     Comparison,
     Evidence,
+    SharedModels,
     bounded_samples,
     compared,
     faults_of_ranks,
     faults_of_steps,
-    model_key,
     pooled,
     relative_scores,
     relative_times,
@@ -148,9 +148,12 @@ def test_steps_are_refused_that_take_longer_than_their_attempt() -> None:
 
 
 def test_a_model_is_its_tenants_own_until_it_is_shared() -> None:
-    assert model_key("ten_1", "resnet") != model_key("ten_2", "resnet")
-    shared = {"resnet"}
-    assert model_key("ten_1", "resnet", shared) == model_key("ten_2", "resnet", shared)
+    own, shared, all_shared = SharedModels(), SharedModels({"resnet"}), SharedModels(are_all=True)
+    assert own.key("ten_1", "resnet") != own.key("ten_2", "resnet")
+    assert shared.key("ten_1", "resnet") == shared.key("ten_2", "resnet")
+    assert shared.key("ten_1", "bert") != shared.key("ten_2", "bert")
+    assert all_shared.key("ten_1", "bert") == all_shared.key("ten_2", "bert")
+    assert SharedModels({"ten_1/resnet"}).key("ten_2", "ten_1/resnet") != own.key("ten_1", "resnet")
 
 
 def steps(alone: float, batch: int = 32, sync: float = 0.1) -> Sample:
@@ -158,25 +161,33 @@ def steps(alone: float, batch: int = 32, sync: float = 0.1) -> Sample:
 
 
 def test_a_step_counts_as_at_most_three_times_faster_than_its_kind() -> None:
-    kind = [[steps(0.3)], [steps(0.4)]]
+    kind = [("b", [steps(0.3)]), ("b", [steps(0.4)])]
     fast, honest = steps(1e-6), steps(0.2)
-    assert bounded_samples([honest], [*kind, [honest]]) == (honest,)
-    (bounded,) = bounded_samples([fast], [*kind, [fast]])
+    assert bounded_samples([honest], [*kind, ("b", [honest])]) == (honest,)
+    (bounded,) = bounded_samples([fast], [*kind, ("b", [fast])])
     assert bounded.step_seconds - bounded.sync_seconds == pytest.approx(0.3 / MOST_FASTER)
 
 
 def test_who_is_alone_of_its_kind_or_one_of_two_is_its_own_measure() -> None:
     fast = steps(1e-6)
-    assert bounded_samples([fast], [[fast]]) == (fast,)
-    assert bounded_samples([fast], [[fast], [steps(0.3)]]) == (fast,)
+    assert bounded_samples([fast], [("b", [fast])]) == (fast,)
+    assert bounded_samples([fast], [("b", [fast]), ("b", [steps(0.3)])]) == (fast,)
 
 
 def test_other_batches_say_what_a_step_takes_at_least() -> None:
     """More samples take no less time than fewer, and fewer at least their part of it."""
-    kind = [[steps(0.3, batch=32)]] * 3
+    kind = [("b", [steps(0.3, batch=32)])] * 3
     (smaller, larger) = bounded_samples([steps(1e-6, batch=16), steps(1e-6, batch=64)], kind)
     assert smaller.step_seconds - smaller.sync_seconds == pytest.approx(0.15 / MOST_FASTER)
     assert larger.step_seconds - larger.sync_seconds == pytest.approx(0.3 / MOST_FASTER)
+
+
+def test_a_tenant_of_many_jobs_does_not_say_alone_what_is_usual_of_a_shared_model() -> None:
+    fast, honest = steps(1e-6), [("b", [steps(0.3)]), ("c", [steps(0.4)])]
+    (bounded,) = bounded_samples([fast], [*[("liar", [fast])] * 20, *honest])
+    assert bounded.step_seconds - bounded.sync_seconds == pytest.approx(0.3 / MOST_FASTER)
+    slow = [("liar", [steps(1000.0)])] * 20
+    assert bounded_samples([steps(0.3)], [*slow, *honest]) == (steps(0.3),)
 
 
 GPUS, TEAMS = 8, ("b", "c")

@@ -23,6 +23,8 @@ TABLE = Interference(
 def test_a_name_says_model_and_batch_and_is_read_again() -> None:
     assert OTHER.name == "b (x) (batch size 8)"
     assert SharingJob.named(OTHER.name) == OTHER
+    theirs = SharingJob("a (batch size 3) of ten_1", 8, "ten_2")
+    assert SharingJob.named(theirs.name) == theirs
     with pytest.raises(KeyError):
         SharingJob.named("b (x)")
 

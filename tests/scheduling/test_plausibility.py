@@ -36,7 +36,7 @@ HONEST = Account(
     named_work=1e6,
     declared_work=1e6,
     samples={"t4": [Sample(1, 1, 32, 0.1, 0.0)]},
-    of_kind={"t4": [[Sample(1, 1, 32, 0.1, 0.0)]]},
+    of_kind={"t4": [("b", [Sample(1, 1, 32, 0.1, 0.0)])]},
 )
 
 
@@ -79,7 +79,10 @@ def test_an_honest_job_is_not_doubted() -> None:
         (
             {
                 "of_kind": {
-                    "t4": [[Sample(1, 1, 32, 1.1, 0.0)]] * 2 + [[Sample(1, 1, 32, 0.1, 0.0)]]
+                    "t4": [
+                        *[("b", [Sample(1, 1, 32, 1.1, 0.0)])] * 2,
+                        ("b", [Sample(1, 1, 32, 0.1, 0.0)]),
+                    ]
                 }
             },
             Doubted.KIND,
@@ -187,7 +190,7 @@ def test_no_honest_agent_is_refused_or_doubted(truth: Truth) -> None:
         declared_work=max(progress, 1.0),
         finished=True,
         samples={"t4": [sample]},
-        of_kind={"t4": [[sample], [sample._replace(step_seconds=truth.step)]]},
+        of_kind={"t4": [("b", [sample]), ("b", [sample._replace(step_seconds=truth.step)])]},
     )
     assert kinds(account) == []
 

@@ -16,7 +16,6 @@ from backend.models import AttemptRow, GpuScore, Job, JobFit, Node, StepSample
 from backend.models import Cluster as ClusterRow
 from maat.api.beliefs import BeliefOut
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.evidence import model_key
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
 from worker.training.beliefs import belief_of
 from worker.training.knowledge import Knowledge
@@ -118,7 +117,7 @@ def test_restarts_are_believed_by_what_they_took_and_reach_the_policies(
         row = session.get_one(Job, job_id)
         tables = read_tables(session, session.get_one(ClusterRow, cluster_id))
         known = Knowledge(Cluster.parse("t4=2x4,a100=1x8"))
-        known.go_on(tables, {job_id: model_key(row.tenant_id, row.model)})
+        known.go_on(tables, {job_id: (row.tenant_id, row.model)})
         spec = known.spec(row, "default", tables.attempts[job_id])
     assert spec.restart_seconds == pytest.approx(shown["restart_seconds"])
 
@@ -198,7 +197,7 @@ def test_scores_are_of_the_types_median_gpu_and_reach_the_placer(cluster: Traini
         )
         tables = read_tables(session, session.get_one(ClusterRow, row.cluster_id))
     known = Knowledge(Cluster.parse("t4=2x4,a100=1x8"))
-    models = {job_id: model_key(row.tenant_id, row.model)}
+    models = {job_id: (row.tenant_id, row.model)}
     known.go_on(tables, models)
     assert known.cluster.scores[ALL][:5] == (1.0, 1.0, 1.5, 1.0, 1.0)
     assert known.spec(row, "default", ()).variability_class == ALL

@@ -68,7 +68,7 @@ class SimulatedLive:
         self._cancelled: list[JobId] = []
         self._paused: Set[JobId] = frozenset()
         self._notes = BeliefNotes()
-        self._sharing = SharingNotes(restoration.cluster_id, fit_once)
+        self._sharing = SharingNotes(fit_once)
         self._kept = KeptJobs({} if state is None else state.jobs)
         self._admit(restoration.news)
         if state is not None:
@@ -143,7 +143,7 @@ class SimulatedLive:
             problem = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
             return Event(self._clock.now(), row.id, EventKind.STATE, JobState.FAILED, problem)
         if self._simulated.cluster.jobs_per_gpu > 1:
-            spec = named_for_sharing(spec)
+            spec = named_for_sharing(spec, tenant=row.tenant_id)
         self._simulated.submit(
             spec, model.truth, restart_seconds=model.restart_seconds, work_scale=row.work_scale
         )

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from backend.attempts.sharing import ADD_SAMPLE, MeasuredPair, sample_row
+from backend.attempts.sharing import ADD_SAMPLE, MeasuredPair, Partner, sample_row
 from maat.scheduling.belief import Fitter
 from maat.scheduling.fitting import weight_of_mean
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.interference import SharingJob
 from maat.scheduling.job import Allocation, JobId
 from maat.simulation.simulated_job import SimulatedJob
 from worker.writes import Write
@@ -38,8 +37,8 @@ class Beside:
 class SharingNotes:
     """Collects the reports of one step."""
 
-    def __init__(self, cluster_id: str, fitter: Fitter) -> None:
-        self._cluster_id, self._fitter = cluster_id, fitter
+    def __init__(self, fitter: Fitter) -> None:
+        self._fitter = fitter
         self._rows: list[Mapping[str, Any]] = []
 
     def note(self, before: Mapping[JobId, Beside], jobs: Jobs, *, since: float, now: float) -> None:
@@ -65,7 +64,7 @@ class SharingNotes:
     def take_writes(self) -> list[Write]:
         """Return what was collected, and forget it here."""
         rows, self._rows = self._rows, []
-        return [Write(statement, [row]) for row in rows for statement in ADD_SAMPLE]
+        return [Write(statement, rows) for statement in ADD_SAMPLE]
 
     def _add(
         self,
@@ -79,13 +78,14 @@ class SharingNotes:
         together = (now - since) / steps
         alone = job.agent.step_seconds(job.replicas(), present.plan, fitter=self._fitter)
         pair = MeasuredPair(
-            SharingJob(job.spec.model, _on_one_gpu(job)),
-            SharingJob(partner.spec.model, _on_one_gpu(partner)),
+            job.spec.id,
+            _on_one_gpu(job),
+            Partner(partner.spec.id, _on_one_gpu(partner)),
             present.held.gpu_type,
             present.held.gpu_count,
         )
         weight = weight_of_mean(int(steps), together, 0.0)
-        self._rows.append(sample_row(self._cluster_id, pair, together / alone, weight, now))
+        self._rows.append(sample_row(pair, together / alone, weight, now))
 
 
 def beside(jobs: Jobs) -> Mapping[JobId, Beside]:

@@ -18,7 +18,6 @@ from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event, EventKind
-from maat.scheduling.evidence import model_key
 from maat.scheduling.job import Allocation, Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
 from maat.scheduling.stability import HOUR_SECONDS
@@ -100,8 +99,7 @@ class Training:
             self._reported_events.setdefault(row.id, set())
         self._cancelled, self._paused = set(news.cancelled), news.paused.keys()
         models = {
-            job_id: model_key(known.row.tenant_id, known.row.model)
-            for job_id, known in self._jobs.items()
+            job_id: (known.row.tenant_id, known.row.model) for job_id, known in self._jobs.items()
         }
         self._knowledge.go_on(tables, models)
 

@@ -62,7 +62,7 @@ class Specs:
             spec = self._spec(row)
         except (InputError, KeyError):  # of a catalog that has changed since
             return None
-        return named_for_sharing(spec) if self.shares else spec
+        return named_for_sharing(spec, tenant=row.tenant_id) if self.shares else spec
 
     def _spec(self, row: JobRow) -> JobSpec:
         if not self.runs_commands:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlmodel import Session
 
-from backend.attempts.sharing import measured_slowdowns
+from backend.attempts.slowdowns import measured_slowdowns
 from backend.models import Cluster
 from maat.scheduling.interference import DeclaredSlowdowns, Slowdowns, SlowdownsByName
 
@@ -19,7 +19,7 @@ def known_interference(
     """Return slowdowns by the names of jobs: what was measured, else what is declared."""
     if cluster.jobs_per_gpu == 1:
         return NOTHING_SHARED
-    measured = measured_slowdowns(session, cluster.id, declared)
+    measured = measured_slowdowns(session, cluster, declared)
     return SlowdownsByName(measured, *(() if declared is None else (declared,)))
 
 
@@ -34,7 +34,7 @@ def played_interference(
     if cluster.jobs_per_gpu == 1:
         return None
     if declared is None:
-        return SlowdownsByName(measured_slowdowns(session, cluster.id), otherwise=1.0)
+        return SlowdownsByName(measured_slowdowns(session, cluster), otherwise=1.0)
     bounded = declared.bounded()
-    measured = measured_slowdowns(session, cluster.id, bounded)
+    measured = measured_slowdowns(session, cluster, bounded)
     return SlowdownsByName(measured, bounded, otherwise=declared.worst)

@@ -89,7 +89,7 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     after = replace(
         state,
         cluster=_without(state.cluster, wanted["drained_nodes"], jobs_per_gpu=places),
-        jobs=_named(state.jobs) if places > 1 else state.jobs,
+        jobs=_named(state.jobs, snapshot.news) if places > 1 else state.jobs,
     )
     declared = known_interference(session, changed, interference_of(session, changed))
     rounds = (
@@ -130,9 +130,12 @@ def _without(cluster: Cluster, drained: Collection[str], *, jobs_per_gpu: int) -
     return replace(cluster, nodes=tuple(nodes), jobs_per_gpu=jobs_per_gpu)
 
 
-def _named(jobs: Sequence[Job]) -> tuple[Job, ...]:
+def _named(jobs: Sequence[Job], news: News) -> tuple[Job, ...]:
     """Return the jobs under their names in tables of slowdowns, which alone on GPUs they lack."""
-    return tuple(replace(job, spec=named_for_sharing(job.spec)) for job in jobs)
+    tenants = {row.id: row.tenant_id for row in news.jobs}
+    return tuple(
+        replace(job, spec=named_for_sharing(job.spec, tenant=tenants[job.spec.id])) for job in jobs
+    )
 
 
 def _compared(

@@ -6,6 +6,7 @@ fit is stored with the step.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from backend.models import AttemptRow, JobFit
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.evidence import bounded_samples, model_key
+from maat.scheduling.evidence import ModelKey, bounded_samples
 from maat.scheduling.fitting import Sample
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import JobId, JobSpec
@@ -29,7 +30,9 @@ from worker.training.variability import ALL, classes_of, scores_of
 from worker.writes import Write
 
 Samples = Mapping[str, tuple[Sample, ...]]
-_MOST_OF_KIND = 20  # jobs by which what is usual of a model is known
+OwnModel = tuple[str, str]
+"""The id of a job's tenant, and the name of its model."""
+_MOST_OF_KIND = 20  # jobs of a tenant by which what is usual of a model is known
 _FITS: sa.Table = JobFit.__table__  # type: ignore[attr-defined]
 
 
@@ -40,16 +43,16 @@ class Knowledge:
         self._bare = self._cluster = cluster
         self._beliefs: dict[JobId, Belief] = {}
         self._writes: list[Write] = []
-        self._models: Mapping[JobId, str] = {}
-        self._of_kind: dict[str, list[Samples]] = {}
+        self._models: Mapping[JobId, OwnModel] = {}
+        self._of_kind: dict[ModelKey, list[tuple[str, Samples]]] = {}
 
-    def go_on(self, tables: TrainingTables, models: Mapping[JobId, str]) -> None:
-        """Take up the tables of the next step; `models`: by job, the key of its model."""
+    def go_on(self, tables: TrainingTables, models: Mapping[JobId, OwnModel]) -> None:
+        """Take up the tables of the next step; `models`: of every job."""
         self._tables, self._beliefs = tables, {}
         self._models, self._of_kind = models, {}
         self._classes = classes_of(
             {
-                models[job_id]: command.utilisation
+                tables.shared.key(*models[job_id]): command.utilisation
                 for job_id, command in tables.commands.items()
                 if command.utilisation is not None and job_id in models
             }
@@ -83,9 +86,9 @@ class Knowledge:
             step_penalty=self._penalties(row),
         )
         if self._cluster.jobs_per_gpu > 1:
-            spec = named_for_sharing(spec)
+            spec = named_for_sharing(spec, tenant=row.tenant_id)
         known = self._cluster.scores
-        name = self._classes.get(model_key(row.tenant_id, row.model), ALL)
+        name = self._classes.get(self._tables.shared.key(row.tenant_id, row.model), ALL)
         return replace(spec, variability_class=name if name in known else ALL) if known else spec
 
     def take_writes(self) -> list[Write]:
@@ -101,7 +104,7 @@ class Knowledge:
 
     def _belief(self, job_id: JobId, now: float) -> Belief:
         samples = {
-            kind: bounded_samples(measured, self._kind(self._models.get(job_id), kind))
+            kind: bounded_samples(measured, self._kind(job_id, kind))
             for kind, measured in believed_samples(self._tables.samples.get(job_id, ())).items()
         }
         known = self._tables.fits.get(job_id, {})
@@ -114,12 +117,23 @@ class Knowledge:
         gradient, attempts = tables.gradients.get(job_id), tables.attempts.get(job_id, ())
         return belief_of(samples, {**known, **fresh}, gradient, attempts)
 
-    def _kind(self, model: str | None, gpu_type: str) -> Sequence[Sequence[Sample]]:
-        """Return what the latest jobs of a model measured on a GPU type."""
-        if model is None:
+    def _kind(self, job_id: JobId, gpu_type: str) -> Sequence[tuple[str, Sequence[Sample]]]:
+        """Return what the latest jobs of this one's model measured on a GPU type, by tenant."""
+        if job_id not in self._models:
             return ()
+        model = self._key(job_id)
         if model not in self._of_kind:
-            jobs = sorted(job_id for job_id, its in self._models.items() if its == model)
-            found = (believed_samples(self._tables.samples.get(one, ())) for one in jobs)
-            self._of_kind[model] = [one for one in found if one][-_MOST_OF_KIND:]
-        return [one.get(gpu_type, ()) for one in self._of_kind[model]]
+            of_tenant: dict[str, list[Samples]] = defaultdict(list)
+            for other in sorted(self._models):
+                if self._key(other) == model:
+                    found = believed_samples(self._tables.samples.get(other, ()))
+                    of_tenant[self._models[other][0]] += [found] if found else []
+            self._of_kind[model] = [
+                (tenant, each)
+                for tenant, jobs in of_tenant.items()
+                for each in jobs[-_MOST_OF_KIND:]
+            ]
+        return [(tenant, each.get(gpu_type, ())) for tenant, each in self._of_kind[model]]
+
+    def _key(self, job_id: JobId) -> ModelKey:
+        return self._tables.shared.key(*self._models[job_id])

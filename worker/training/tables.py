@@ -11,6 +11,7 @@ from sqlmodel import Session, SQLModel, col, func, select
 
 from backend.attempts.comparisons import MeasuredScore, measured_scores
 from backend.attempts.locality import ByModel, measured_on
+from backend.attempts.shared_models import shared_models
 from backend.models import (
     AttemptRow,
     Cluster,
@@ -22,6 +23,7 @@ from backend.models import (
     Node,
     StepSample,
 )
+from maat.scheduling.evidence import SharedModels
 from maat.scheduling.job import JobId
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
 
@@ -36,7 +38,8 @@ class TrainingTables:
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by attempt.
     `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
     many. `penalties`: what steps across nodes were measured to cost, by tenant and model.
-    `engine_fault`: why the engine does not answer.
+    `engine_fault`: why the engine does not answer. `shared`: the models of which all tenants'
+    evidence counts together.
     """
 
     commands: Mapping[JobId, JobCommand]
@@ -50,6 +53,7 @@ class TrainingTables:
     memory: Mapping[JobId, Mapping[str, int]]
     penalties: Mapping[str, ByModel]
     engine_fault: str | None
+    shared: SharedModels = SharedModels()
 
 
 def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
@@ -90,6 +94,7 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
         },
         measured_on(session, cluster.id, _tenants_of(session, unfinished)),
         cluster.fault,
+        shared_models(session, cluster),
     )
 
 

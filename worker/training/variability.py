@@ -14,29 +14,33 @@ from types import MappingProxyType
 from backend.attempts.comparisons import MeasuredScore, by_attempt
 from maat.scheduling.application_classes import Utilisation, classify
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.evidence import Comparison, compared, relative_scores
+from maat.scheduling.evidence import Comparison, ModelKey, compared, relative_scores
 
 ALL = "all"
 """The class of jobs of which no utilisation is known; it comes after A, B and C."""
 CLASS_COUNT = 3  # as in PAL
 _DIGITS = 2  # of a score. Placers form their bins again when a score changes, so noise must not
 
-NO_CLASSES: Mapping[str, str] = MappingProxyType({})
+NO_CLASSES: Mapping[ModelKey, str] = MappingProxyType({})
 
 
-def classes_of(utilisation: Mapping[str, Mapping[str, float]]) -> Mapping[str, str]:
+def classes_of(
+    utilisation: Mapping[ModelKey, Mapping[str, float]],
+) -> Mapping[ModelKey, str]:
     """Return the class of every application of measured utilisation; none if they are too few."""
-    measured = {
-        name: Utilisation(used["dram"], used["functional_unit"])
-        for name, used in sorted(utilisation.items())
-    }
-    if len(set(measured.values())) < CLASS_COUNT:
+    keys = sorted(utilisation)
+    measured = [
+        Utilisation(utilisation[key]["dram"], utilisation[key]["functional_unit"]) for key in keys
+    ]
+    if len(set(measured)) < CLASS_COUNT:
         return NO_CLASSES
-    return classify(measured, class_count=CLASS_COUNT).members
+    numbered = {str(number): each for number, each in enumerate(measured)}
+    members = classify(numbered, class_count=CLASS_COUNT).members
+    return {key: members[str(number)] for number, key in enumerate(keys)}
 
 
 def scores_of(
-    cluster: Cluster, measured: Sequence[MeasuredScore], classes: Mapping[str, str]
+    cluster: Cluster, measured: Sequence[MeasuredScore], classes: Mapping[ModelKey, str]
 ) -> Mapping[str, tuple[float, ...]]:
     """Return the scores of every GPU by class, shape (G,) each; empty if nothing was measured."""
     first = dict(zip((n.id for n in cluster.nodes), cluster.node_offsets.tolist(), strict=False))

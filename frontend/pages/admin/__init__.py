@@ -15,6 +15,7 @@ from frontend.pages.admin import (
     nodes,
     policy,
     quotas,
+    shared_models,
     tenants,
     tokens,
     users,
@@ -24,7 +25,7 @@ from frontend.pages.admin import (
 from frontend.routing import QueryValue, query_value
 
 TABS = {
-    "accounts": ("Accounts", (users, tenants, tokens)),
+    "accounts": ("Accounts", (users, tenants, shared_models, tokens)),
     "clusters": ("Clusters", (clusters, nodes, policy, new_cluster)),
     "quotas": ("Quotas", (quotas, weights)),
     "webhooks": ("Webhooks", (webhooks,)),

@@ -16,13 +16,13 @@ from frontend.attributes import click_target
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, scrolls
 from frontend.components.dialogs import question, register_question
-from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.formatting import count
 from frontend.loading import loaded, may
+from frontend.pages.cluster.reporters import who
 from frontend.shell import NO_CLUSTER
-from maat.api.evidence import GpuScoreOut, ReportersOut, reporters_words
+from maat.api.evidence import GpuScoreOut
 from maat.client import calls
 
 FORGET = "cluster-forget"
@@ -124,14 +124,9 @@ def _row(one: GpuScoreOut) -> html.Tr:
             html.Td(f"{one['node']}, GPU {one['gpu_index']}"),
             html.Td(gpu_chip(one["gpu_type"])),
             *(html.Td(number, className="number") for number in numbers),
-            html.Td(_who(one["reported_by"])),
+            html.Td(who(one["reported_by"])),
         ]
     )
-
-
-def _who(reporters: ReportersOut) -> str:
-    names = [isolated(name) for name in reporters["tenants"]]
-    return reporters_words({**reporters, "tenants": names})
 
 
 def _button() -> dmc.Button:

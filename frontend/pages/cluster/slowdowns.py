@@ -11,13 +11,15 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, scrolls
+from frontend.components.names import isolated
 from frontend.components.states import gpu_chip
 from frontend.formatting import count
+from frontend.pages.cluster.reporters import who
 from frontend.shell import NO_CLUSTER
-from maat.api.clusters import SlowdownOut
+from maat.api.evidence import SlowdownOut, model_words
 from maat.client import calls
 
-_COLUMNS = ("Model", "Beside", "GPU type", "GPUs", "Slowdown", "Spread", "Reports", "Use")
+_COLUMNS = ("Model", "Beside", "GPU type", "GPUs", "Slowdown", "Spread", "Reports", "Use", "By")
 _NUMBERS = _COLUMNS[3:7]
 
 
@@ -71,10 +73,16 @@ def _row(pair: SlowdownOut) -> html.Tr:
     )
     return html.Tr(
         [
-            html.Td(f"{pair['victim']}, {count(pair['victim_batch'])} a GPU"),
-            html.Td(f"{pair['partner']}, {count(pair['partner_batch'])} a GPU"),
+            html.Td(_side(pair["victim"], pair["victim_tenant"], pair["victim_batch"])),
+            html.Td(_side(pair["partner"], pair["partner_tenant"], pair["partner_batch"])),
             html.Td(gpu_chip(pair["gpu_type"])),
             *(html.Td(number, className="number") for number in numbers),
             html.Td("decisions go by it" if pair["is_used"] else "too few reports yet"),
+            html.Td(who(pair["reported_by"])),
         ]
     )
+
+
+def _side(model: str, tenant: str | None, batch: int) -> str:
+    whose = None if tenant is None else isolated(tenant)
+    return f"{model_words(isolated(model), whose)}, {count(batch)} a GPU"

@@ -52,8 +52,11 @@ from maat.client.calls.cluster_calls import (
     round_preview,
     rounds,
     set_quota,
+    share_model,
+    shared_models,
     slowdowns,
     timeline,
+    unshare_model,
 )
 from maat.client.calls.core import (
     PREFIX,
@@ -335,6 +338,9 @@ __all__ = [
     "reset_belief",
     "reset_gpu_scores",
     "reset_slowdowns",
+    "share_model",
+    "shared_models",
+    "unshare_model",
     "restore_node",
     "resume_job",
     "retry_report_delivery",

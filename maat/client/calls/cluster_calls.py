@@ -8,9 +8,8 @@ from maat.api.clusters import (
     ClusterChangesOut,
     ClusterOut,
     ClusterStateOut,
-    SlowdownOut,
 )
-from maat.api.evidence import GpuScoreOut
+from maat.api.evidence import GpuScoreOut, SharedModelOut, SlowdownOut
 from maat.api.fields import Page
 from maat.api.imports import ClusterImportBody, ClusterImportOut
 from maat.api.previews import RoundPreviewBody, RoundPreviewOut
@@ -206,3 +205,18 @@ def reset_gpu_scores(cluster_id: str, *, node_id: str | None = None) -> Call[Non
 def reset_slowdowns(cluster_id: str) -> Call[None]:
     """Forget what jobs on one GPU were measured to cost each other."""
     return Call("DELETE", path_of("clusters", cluster_id, "slowdowns"))
+
+
+def shared_models() -> Call[Page[SharedModelOut]]:
+    """Models of which all tenants' evidence counts together."""
+    return Call("GET", path_of("shared-models"))
+
+
+def share_model(model: str) -> Call[SharedModelOut]:
+    """Say that a name means the same model for all tenants."""
+    return Call("PUT", path_of("shared-models", model))
+
+
+def unshare_model(model: str) -> Call[None]:
+    """Say that each tenant's model of this name is its own again."""
+    return Call("DELETE", path_of("shared-models", model))
