@@ -105,7 +105,7 @@ def test_a_job_that_has_only_begun_is_not_judged_by_its_time() -> None:
 
 def test_doubted_samples_are_no_faster_than_usual_nor_than_they_were_seen() -> None:
     fast = Sample(1, 4, 32, 0.01, 0.005)
-    others = [[Sample(1, 1, 32, 0.1, 0.0)], [Sample(1, 1, 32, 0.2, 0.0)]]
+    others = [("b", [Sample(1, 1, 32, 0.1, 0.0)]), ("b", [Sample(1, 1, 32, 0.2, 0.0)])]
     (bounded,) = doubted_samples([fast], others)
     assert bounded.step_seconds == pytest.approx(0.105)
     (alone,) = doubted_samples([fast], [], slower=100.0)
