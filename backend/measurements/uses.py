@@ -71,10 +71,23 @@ def find_uses(
         if request.locality_penalty == MEASURED  # by the steps of the models, not by an upload
         else request.locality_penalty,
     }
+    return find_named(
+        session,
+        principal,
+        {
+            kind: given
+            for kind, given in named_by_kind.items()
+            if isinstance(given, str) and given != SYNTHETIC
+        },
+    )
+
+
+def find_named(
+    session: Session, principal: Principal, given: Mapping[MeasurementKind, str | None]
+) -> list[MeasurementUse]:
+    """Find the measurements of these kinds by id or name, as `find_uses` does. Raises Invalid."""
     return [
-        _use(session, principal, kind, given)
-        for kind, given in named_by_kind.items()
-        if isinstance(given, str) and given != SYNTHETIC
+        _use(session, principal, kind, name) for kind, name in given.items() if name is not None
     ]
 
 
@@ -82,7 +95,7 @@ def find_profiles(
     session: Session, principal: Principal, given: str | None
 ) -> list[MeasurementUse]:
     """Find the profiles of this id or name, if any, as `find_uses` does. Raises Invalid."""
-    return [] if given is None else [_use(session, principal, MeasurementKind.PROFILES, given)]
+    return find_named(session, principal, {MeasurementKind.PROFILES: given})
 
 
 def keep_uses(session: Session, uses: Sequence[MeasurementUse], operation_id: str) -> None:

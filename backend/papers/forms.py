@@ -49,7 +49,7 @@ def _data(reproduction: Reproduction, item: ReproducedItem) -> Mapping[str, Any]
     return {
         "paper": reproduction.paper,
         "item": item.item,
-        "title": item.item if known is None else known.title,
+        "title": result.get("title", item.item if known is None else known.title),
         "emulated": known is not None and known.emulated,
         "rows": _rows(result),
         "why": result["why"],

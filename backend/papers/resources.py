@@ -8,10 +8,12 @@ from typing import Any
 from sqlmodel import Session
 
 from backend.answers import answer_of
+from backend.measurements.uses import shown_uses
 from backend.operations.models import ENDED, Operation, OperationState
 from backend.operations.service import operations_of
 from backend.papers.models import ReproducedItem, Reproduction
 from backend.papers.service import Progress, items_of, known_item, progress_of, progress_of_items
+from maat.api.measurements import UsedOut
 from maat.api.papers import ReproducedItemDetail, ReproducedItemOut, ReproductionOut
 from maat.papers.bench import Size
 from maat.papers.catalogue import REPORTS
@@ -27,11 +29,13 @@ def show_reproductions(
     operations, items = operations_of(session, reproductions), items_of(session, ids)
     progress = progress_of(session, ids)
     of_items = progress_of_items(session, [item.id for each in items.values() for item in each])
+    used = shown_uses(session, [reproduction.operation_id for reproduction in reproductions])
     return [
         _shown(
             reproduction,
             operations[reproduction.id],
             progress.get(reproduction.id, Progress()),
+            used[reproduction.operation_id],
             [
                 show_item(reproduction, operations[reproduction.id], item, of_items.get(item.id))
                 for item in items[reproduction.id]
@@ -45,6 +49,7 @@ def _shown(
     reproduction: Reproduction,
     operation: Operation,
     progress: Progress,
+    used: list[UsedOut],
     items: list[ReproducedItemOut],
 ) -> ReproductionOut:
     paper = REPORTS.get(reproduction.paper)
@@ -56,6 +61,7 @@ def _shown(
         state=operation.state,
         done=progress.done,
         total=progress.total,
+        measurements=used,
         items=items,
     )
 
@@ -87,8 +93,10 @@ def show_item_detail(
     progress = progress_of_items(session, [item.id]).get(item.id)
     known = known_item(reproduction.paper, item.item)
     result: Mapping[str, Any] = _NOT_MADE if item.result is None else item.result
+    shown = show_item(reproduction, operation, item, progress)
+    shown["title"] = result.get("title", shown["title"])
     return ReproducedItemDetail(
-        **show_item(reproduction, operation, item, progress),
+        **shown,
         labels=result["labels"],
         rows=result["rows"],
         why=result["why"],

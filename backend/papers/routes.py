@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from backend.accounts.identity import Principal, a_simulation, require
@@ -28,17 +28,22 @@ from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsD
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.papers import (
+    OwnNames,
     PapersOut,
     ReproducedItemDetail,
     ReproductionBody,
     ReproductionOut,
 )
+from maat.api.simulations import MeasurementName
 
 papers = APIRouter(prefix="/papers", tags=["papers"], route_class=StrictRoute)
 reproductions = APIRouter(prefix="/reproductions", tags=["papers"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
+Upload = Annotated[
+    MeasurementName | None, Query(description="An upload that stands in for published data.")
+]
 
 
 def _file(*media: str) -> dict[int | str, dict[str, Any]]:
@@ -47,12 +52,24 @@ def _file(*media: str) -> dict[int | str, dict[str, Any]]:
 
 
 @papers.get("", operation_id="getPapers")
-def read_papers(session: SessionDep, settings: SettingsDep, principal: Reader) -> PapersOut:
+def read_papers(
+    session: SessionDep,
+    settings: SettingsDep,
+    principal: Reader,
+    profiles: Upload = None,
+    trace: Upload = None,
+    variability: Upload = None,
+    interference: Upload = None,
+) -> PapersOut:
     """The papers with their tables and figures.
 
-    Each with whether it can be made now, what it costs, and its newest reproduction.
+    Each with whether it can be made now, what it costs, and its newest reproduction. Uploads are
+    named as a reproduction names them: then it says what can be made with these.
     """
-    return show_papers(session, principal, settings)
+    own = OwnNames(
+        profiles=profiles, trace=trace, variability=variability, interference=interference
+    )
+    return show_papers(session, principal, settings, own)
 
 
 @reproductions.post(
@@ -91,7 +108,7 @@ def create_reproduction(
         session,
         once,
         settings,
-        prepare=lambda _: check_reproduction(body, settings),
+        prepare=lambda read: check_reproduction(read, principal, body, settings),
         answer=answer,
     )
 

@@ -5,9 +5,10 @@ The worker finds their runs and plays them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,10 +17,13 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.database import after_commit
+from backend.measurements.models import MeasurementUse
+from backend.measurements.uses import find_named, keep_uses
 from backend.operations.models import Operation, OperationState
 from backend.operations.service import begin_operation
 from backend.papers.data import PublishedData, published_data
 from backend.papers.models import PaperRun, ReproducedItem, ReproducedRun, Reproduction
+from backend.papers.own import names_by_kind, own_of
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
 from backend.queue import REPRODUCE, Queue
 from backend.settings import Settings
@@ -27,11 +31,15 @@ from backend.tenancy import find_owned
 from maat.api.papers import ReproductionBody
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import REPORTS, item_of, paper_of
+from maat.papers.data import Data
 from maat.papers.items import Item, Paper
-from maat.papers.standing import why_not
+from maat.papers.own_checks import check_own
+from maat.papers.reproducing import chosen_items
+from maat.papers.standing import check_takes, why_not
 from maat.scheduling.errors import InputError, MaatError
 
 REPRODUCTION = "reproduction"
+MOST_COUNTED = 512  # items, with the uploads that stand in for their data
 PLAYED = (OperationState.SUCCEEDED.value, OperationState.FAILED.value)
 """States of a run that has come to its end."""
 
@@ -43,6 +51,7 @@ class Asked:
     paper: Paper
     items: Sequence[Item]
     size: Size
+    uses: Sequence[MeasurementUse] = ()
 
 
 @dataclass(frozen=True)
@@ -53,31 +62,56 @@ class Progress:
     total: int = 0
 
 
-def check_reproduction(body: ReproductionBody, settings: Settings) -> Asked:
-    """Check a request. It takes time where it is not quick: runs are counted.
+def check_reproduction(
+    session: Session, principal: Principal, body: ReproductionBody, settings: Settings
+) -> Asked:
+    """Check a request; it only reads.
 
-    Raises Invalid naming what cannot be used.
+    It takes time where it is not quick, for runs are counted, and where uploads must have what the
+    items need. Raises Invalid naming what cannot be used.
     """
-    published = published_data(settings)
     try:
         paper = paper_of(body.paper)
     except InputError as error:
         raise invalid_input(error, "/paper") from None
+    uses = find_named(session, principal, names_by_kind(body))
+    published = published_data(settings, own_of(session, uses))
     size = Size.QUICK if body.quick else Size.WHOLE
-    items = _named(paper, body.items, published) if body.items else _all(paper, published)
+    with _blaming_uploads(published):
+        items = _named(paper, body.items, published) if body.items else _all(paper, published)
+        check_own(items, published.data)
     if size is Size.WHOLE:
-        _check_runs(items, Bench(published.data, size), settings.whole_paper_runs)
-    return Asked(paper, items, size)
+        _check_runs(paper, items, published.data, settings.whole_paper_runs)
+    return Asked(paper, items, size, uses)
+
+
+@contextmanager
+def _blaming_uploads(published: PublishedData) -> Iterator[None]:
+    """Refuse an upload that cannot stand in, or lacks something, at the field that names it."""
+    try:
+        yield
+    except InputError as error:
+        without_path = InputError(
+            published.without_path(error.problem),
+            field=error.field,
+            value=error.value,
+            remedy=error.remedy,
+        )
+        raise invalid_input(without_path, f"/{error.field}") from None
 
 
 def _named(paper: Paper, keys: Sequence[str], published: PublishedData) -> list[Item]:
-    """Return the items of these keys, each once, as the paper orders them. Raises Invalid."""
+    """Return the items of these keys, each once, as the paper orders them.
+
+    Raises Invalid, and InputError for uploads that one does not take.
+    """
     found: dict[str, Item] = {}
     for place, key in enumerate(keys):
         try:
             item = item_of(paper, key)
         except InputError as error:
             raise invalid_input(error, f"/items/{place}") from None
+        check_takes(paper, [item], published.data.own)
         lacking = why_not(item, published.data)
         if lacking is not None:
             why = published.without_path(lacking)
@@ -90,11 +124,15 @@ def _named(paper: Paper, keys: Sequence[str], published: PublishedData) -> list[
 
 
 def _all(paper: Paper, published: PublishedData) -> list[Item]:
-    """Return all items that can be made now. Raises Invalid if there is none."""
-    lacking = {item.key: why_not(item, published.data) for item in paper.items}
-    items = [item for item in paper.items if lacking[item.key] is None]
+    """Return all items that can be made now, of uploads those that take them.
+
+    Raises Invalid if there is none, InputError if none takes an upload.
+    """
+    taking = chosen_items(paper, None, published.data.own)
+    lacking = {item.key: why_not(item, published.data) for item in taking}
+    items = [item for item in taking if lacking[item.key] is None]
     if not items:
-        needing = next(item.key for item in paper.items if item.hardware is None)
+        needing = next(item.key for item in taking if item.hardware is None)
         why = f"{needing}: {published.without_path(lacking[needing] or '')}"
         raise Invalid(
             f"No item of {paper.name} can be made now.",
@@ -103,11 +141,11 @@ def _all(paper: Paper, published: PublishedData) -> list[Item]:
     return items
 
 
-def _check_runs(items: Sequence[Item], bench: Bench, most: int) -> None:
+def _check_runs(paper: Paper, items: Sequence[Item], data: Data, most: int) -> None:
     """Raise Invalid if a whole reproduction has more runs than the operator allows."""
     runs = 0
     for item in items:
-        runs += _runs_of(item, bench)
+        runs += whole_runs(paper.name, item.key, data)
         if runs > most:
             message = (
                 "This service makes quick reproductions alone."
@@ -125,10 +163,15 @@ def _check_runs(items: Sequence[Item], bench: Bench, most: int) -> None:
             raise Invalid(message, errors=[FieldError("/quick", "too_large", message, remedy)])
 
 
-def _runs_of(item: Item, bench: Bench) -> int:
-    """Count the runs of an item; one that lacks something has none."""
+@lru_cache(maxsize=MOST_COUNTED)
+def whole_runs(paper: str, key: str, data: Data) -> int:
+    """Count the runs of an item that is not quick; one that lacks something has none.
+
+    Counting takes up to a second, and is remembered as long as the process lives.
+    """
+    item = item_of(paper_of(paper), key)
     try:
-        return 0 if why_not(item, bench.data) else len(item.runs(bench))
+        return 0 if why_not(item, data) else len(item.runs(Bench(data, Size.WHOLE)))
     except MaatError:
         return 0
 
@@ -148,6 +191,7 @@ def store_reproduction(
         paper=asked.paper.name, size=asked.size.value, operation_id="", **owner
     )
     begin_operation(session, operation, reproduction, result_url="/api/v1/reproductions")
+    keep_uses(session, asked.uses, reproduction.operation_id)
     for position, item in enumerate(asked.items):
         session.add(
             ReproducedItem(reproduction_id=reproduction.id, position=position, item=item.key)

@@ -8,12 +8,36 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, Timestamp
+from maat.api.measurements import UsedOut
 from maat.api.operations import OperationState
+from maat.api.simulations import MeasurementName
+from maat.vocabulary import MeasurementKind
 
 Standing = Literal["possible now", "needs data", "needs hardware", "takes other data"]
 
 
-class ReproductionBody(Body):
+class OwnNames(Body):
+    """Uploaded measurements of the caller's tenant that stand in for published data, by kind."""
+
+    profiles: MeasurementName | None = Field(
+        default=None,
+        description="The name or id of uploaded profiles, or of a table of throughputs, that stand "
+        "in for published ones.",
+    )
+    trace: MeasurementName | None = Field(
+        default=None, description="The name or id of an uploaded trace that does."
+    )
+    variability: MeasurementName | None = Field(
+        default=None, description="The name or id of uploaded measurements of GPUs that do."
+    )
+    interference: MeasurementName | None = Field(
+        default=None,
+        description="The name or id of an uploaded table of pairs that does; `NAME#p100` chooses "
+        "one of its GPU types.",
+    )
+
+
+class ReproductionBody(OwnNames):
     """Tables and figures of one paper to make again."""
 
     paper: Annotated[str, Field(max_length=100, examples=["pal"])]
@@ -41,10 +65,14 @@ class ReproducedStateOut(TypedDict):
 
 
 class NewestOut(ReproducedStateOut):
-    """An item in one reproduction that the reader may see."""
+    """An item in one reproduction that the reader may see.
+
+    `measurements`: uploads that stood in for published data.
+    """
 
     reproduction_id: str
     quick: bool
+    measurements: list[UsedOut]
 
 
 class PaperItemOut(TypedDict):
@@ -53,7 +81,9 @@ class PaperItemOut(TypedDict):
     `also`: further names of it; `because`: why it cannot be made now, with what helps;
     `stands_in`: published data that are not there, for which the catalog or a generator stands in;
     `emulated`: whether it runs on emulated devices. CPU minutes are null where nobody measured
-    them. `newest`: its newest reproduction; `newest_made`: the newest one that succeeded.
+    them. `whole_runs`: how many runs it has if it is not quick; null where it cannot be made, or
+    the service makes none. `takes`: the kinds of uploads that can stand in for its published data.
+    `newest`: its newest reproduction; `newest_made`: the newest that succeeded and has no uploads.
     """
 
     key: str
@@ -65,6 +95,8 @@ class PaperItemOut(TypedDict):
     emulated: bool
     quick_cpu_minutes: float | None
     whole_cpu_minutes: float | None
+    whole_runs: int | None
+    takes: list[MeasurementKind]
     newest: NewestOut | None
     newest_made: NewestOut | None
 
@@ -131,7 +163,10 @@ class ReproducedItemDetail(ReproducedItemOut):
 
 
 class ReproductionOut(TypedDict):
-    """A reproduction: items of one paper that are made again. `done` of `total` runs."""
+    """A reproduction: items of one paper that are made again. `done` of `total` runs.
+
+    `measurements`: uploads that stand in for published data.
+    """
 
     id: str
     paper: str
@@ -142,4 +177,5 @@ class ReproductionOut(TypedDict):
     state: OperationState
     done: int
     total: int
+    measurements: list[UsedOut]
     items: list[ReproducedItemOut]

@@ -175,13 +175,18 @@ class Bench:
         self, family: str, *, jobs: int | None = None, hours: float | None = None, seed: int
     ) -> Workload:
         """Return a generated trace of which no size leaves jobs out."""
-        return generate(family, jobs=jobs, hours=hours, seed=seed)
+        return _generated(family, jobs, hours, seed)
 
     def sized(self, workload: Workload) -> Workload:
         """Return the trace; for a tiny size only its first jobs."""
         if self.size is not Size.TINY:
             return workload
         return replace(workload, jobs=workload.jobs[:MOST_TINY_JOBS])
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)  # several policies or placers run each
+def _generated(family: str, jobs: int | None, hours: float | None, seed: int) -> Workload:
+    return generate(family, jobs=jobs, hours=hours, seed=seed)
 
 
 class _OwnModels(dict[str, Model]):

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from measurement_samples import MEASUREMENTS, unequal, uploaded
 
 from backend.accounts.permissions import Role
 from backend.accounts.rate_limits import RateLimits
@@ -65,8 +66,10 @@ def make(database: Database, reproduction_id: str) -> None:
         session.execute(items.values(state="succeeded", result=RESULT))
 
 
-def listed(client: TestClient, paper: str, key: str) -> dict[str, Any]:
-    papers = {each["name"]: each for each in client.get(PAPERS).json()["papers"]}
+def listed(client: TestClient, paper: str, key: str, **own: str) -> dict[str, Any]:
+    """Return an item as it is listed. `own`: uploads by kind."""
+    found = client.get(PAPERS, params=own).json()
+    papers = {each["name"]: each for each in found["papers"]}
     return next(item for item in papers[paper]["items"] if item["key"] == key)
 
 
@@ -134,6 +137,90 @@ def test_a_whole_paper_is_all_that_can_be_made_now(
     keys = [item["key"] for item in ask(client, "pal")["items"]]
     assert "fig-5" in keys
     assert not {"fig-3", "fig-13"} & set(keys), "one needs hardware, the other a trace"
+
+
+# ---- uploads that stand in for published data
+
+GPUS = {"name": "lab", "gpu_type": "v100"}
+
+
+def test_an_upload_makes_possible_what_no_published_data_did(
+    client: TestClient, database: Database
+) -> None:
+    uploaded(client, unequal(**GPUS))
+    assert listed(client, "pal", "fig-4")["standing"] == "needs data"
+    possible = listed(client, "pal", "fig-4", variability="lab")
+    assert (possible["standing"], possible["because"]) == ("possible now", None)
+    assert possible["takes"] == ["variability"]
+    other = listed(client, "sia", "fig-8", variability="lab")
+    assert other["standing"] == "takes other data"
+    assert other["because"] == (
+        "The measured GPUs lab cannot stand in for anything in it. It takes profiles and trace."
+    )
+    found = ask(client, "pal", "fig-4", variability="lab")
+    assert [(each["kind"], each["name"]) for each in found["measurements"]] == [
+        ("variability", "lab")
+    ]
+    make(database, found["id"])
+    item = listed(client, "pal", "fig-4")
+    assert item["newest"]["measurements"] == found["measurements"]
+    assert item["newest_made"] is None, "nothing was made of published data"
+    assert {each["key"] for each in ask(client, "pal", variability="lab")["items"]} >= {"fig-4"}
+
+
+def test_an_upload_is_kept_as_long_as_a_reproduction_uses_it(client: TestClient) -> None:
+    upload = uploaded(client, unequal(**GPUS))
+    found = ask(client, "pal", "fig-4", variability=upload["id"])
+    assert client.delete(f"{MEASUREMENTS}/{upload['id']}").status_code == 204
+    (used,) = client.get(f"{REPRODUCTIONS}/{found['id']}").json()["measurements"]
+    assert (used["name"], used["deleted"]) == ("lab", True)
+    error = refused(client, paper="pal", items=["fig-4"], variability="lab")
+    assert (error["pointer"], error["code"]) == ("/variability", "unknown_measurement")
+
+
+def test_an_upload_that_cannot_stand_in_is_refused_where_it_is_named(client: TestClient) -> None:
+    uploaded(client, unequal(**GPUS))
+    uploaded(client, unequal(name="t4s"))
+    wrong_kind = refused(client, paper="sia", items=["fig-8"], profiles="lab")
+    assert (wrong_kind["pointer"], wrong_kind["value"]) == ("/profiles", "lab")
+    not_taken = refused(client, paper="sia", items=["fig-8"], variability="lab")
+    assert (not_taken["pointer"], not_taken["value"]) == ("/variability", "lab")
+    assert not_taken["remedy"] == "Leave it out: no item of sia takes it."
+    assert refused(client, paper="bsbf", variability="lab")["pointer"] == "/variability"
+    lacking = refused(client, paper="pal", items=["fig-4"], variability="t4s")
+    assert (lacking["pointer"], lacking["value"]) == ("/variability", "t4s")
+    assert "no measurements of resnet" in lacking["message"]
+    assert client.get(PAPERS, params={"trace": "nowhere"}).status_code == 422
+
+
+def test_an_upload_of_another_tenant_is_as_if_it_were_not_there(
+    client: TestClient, client_as: Callable[..., TestClient], database: Database
+) -> None:
+    upload = uploaded(client, unequal(**GPUS))
+    found = ask(client, "pal", "fig-4", variability="lab")
+    other = client_as(Role.SUBMITTER, tenant="other")
+    for given in ("lab", upload["id"], "no-such"):
+        body = {"paper": "pal", "items": ["fig-4"], "variability": given}
+        error = refused(other, **body)
+        assert (error["code"], error["value"]) == ("unknown_measurement", given)
+        assert other.get(PAPERS, params={"variability": given}).status_code == 422
+    assert other.get(f"{REPRODUCTIONS}/{found['id']}").status_code == 404
+    assert listed(other, "pal", "fig-4")["newest"] is None
+
+
+def test_a_list_says_how_many_runs_a_whole_item_has(
+    app: FastAPI, client: TestClient, settings: Settings
+) -> None:
+    assert listed(client, "sia", "table-3")["whole_runs"] == 27
+    assert listed(client, "sia", "table-1")["whole_runs"] == 0
+    assert listed(client, "pal", "fig-13")["whole_runs"] is None, "it cannot be made"
+    runs = listed(client, "bsbf", "fig-1")["whole_runs"]
+    app.state.settings = settings.model_copy(update={"whole_paper_runs": runs})
+    ask(client, "bsbf", "fig-1", quick=False)
+    app.state.settings = settings.model_copy(update={"whole_paper_runs": runs - 1})
+    assert refused(client, paper="bsbf", items=["fig-1"], quick=False)["code"] == "too_large"
+    app.state.settings = settings.model_copy(update={"whole_paper_runs": 0})
+    assert listed(client, "bsbf", "fig-1")["whole_runs"] is None, "it makes none"
 
 
 def test_what_cannot_be_asked_for_is_named_with_a_remedy(refusing: TestClient) -> None:

@@ -74,7 +74,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         ],
         "sweep_id": both["sweeps"],
         "reproduction_id": both["reproductions"],
-        "key": ["table-2"],
+        "key": ["fig-3"],
         "experiment_id": both["experiments"],
         "forecast_id": both["forecasts"],
         "operation_id": both["operations"],
@@ -123,6 +123,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "price_id": [world.price_id],
         "over": ["true"],
         "kind": ["interference", "submission"],
+        **dict.fromkeys(("profiles", "trace", "variability", "interference"), both["measurements"]),
         "baseline": ["1"],
         "fairness_rule": ["mean-of-ratios", "share-of-type"],
         "runs": [world.red["runs"][0], world.blue["runs"][2]],
@@ -209,7 +210,7 @@ def pages_of(world: World) -> list[str]:
         *(f"/simulations/{one}" for one in both["simulations"]),
         *(f"/sweeps/{one}" for one in both["sweeps"]),
         *(f"/experiments/{one}" for one in both["experiments"]),
-        *(f"/papers/sia/table-2?reproduction={one}" for one in both["reproductions"]),
+        *(f"/papers/bsbf/fig-3?reproduction={one}" for one in both["reproductions"]),
     ]
 
 

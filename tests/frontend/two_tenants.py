@@ -283,7 +283,12 @@ def _ask_for_work(
         for body in ({"changes": changes}, {"job": job})
     ]
     whose["forecasts"] = [one["id"] for one in asked]
-    again = _made(client.post(f"{API}/reproductions", json={"paper": "sia", "items": ["table-2"]}))
+    again = _made(
+        client.post(
+            f"{API}/reproductions",
+            json={"paper": "bsbf", "items": ["fig-3"], "interference": f"{word} pairs"},
+        )
+    )
     whose["reproductions"] = [again["id"]]
     begun = (*made, *swept, *experiments, *asked, again)
     whose["operations"] = [one["operation_id"] for one in begun]

@@ -8,23 +8,48 @@ from remembering_queue import RememberingQueue
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import PERMISSIONS, Role
 from backend.database import Database
+from backend.measurements.service import (
+    delete_measurement,
+    prepare_measurement,
+    store_measurement,
+)
 from backend.models import Reproduction
 from backend.operations.service import cancel_operation
 from backend.papers.resources import show_item_detail, show_reproductions
 from backend.papers.service import check_reproduction, get_item, store_reproduction
 from backend.settings import Settings
+from maat.api.measurements import FileBody, MeasurementBody
 from maat.api.papers import ReproducedItemDetail, ReproductionBody, ReproductionOut
+from maat.vocabulary import MeasurementKind
 
 
-def ask(database: Database, settings: Settings, paper: str, *items: str) -> str:
-    """Ask for items as the service does; return the reproduction's id."""
-    body = ReproductionBody(paper=paper, items=list(items) or None)
-    asked = check_reproduction(body, settings)
+def ask(database: Database, settings: Settings, paper: str, *items: str, **own: str) -> str:
+    """Ask for items as the service does; return the reproduction's id. `own`: uploads by kind."""
+    body = ReproductionBody(paper=paper, items=list(items) or None, **own)
     asking, queue = _asking(database), RememberingQueue()
+    with database.session_scope(writes=False) as session:
+        asked = check_reproduction(session, asking, body, settings)
     with database.session_scope() as session:
         found = store_reproduction(session, asking, asked, queue).id
     assert queue.sent == [("maat.reproduce", found)]
     return found
+
+
+def upload_gpus(database: Database, name: str, *, slowest: float = 1.5) -> str:
+    """Upload measured GPUs of PAL's 64, of which one is slow; return the upload's id."""
+    rows = "".join(f"gpu-{number},1\n" for number in range(19)) + f"gpu-19,{slowest}\n"
+    names = [f"{application}-v100.csv" for application in ("resnet", "bert", "pagerank")]
+    files = [FileBody(name=each, text=f"uuid,perf\n{rows}") for each in names]
+    kind = MeasurementKind.VARIABILITY
+    body = MeasurementBody(kind=kind, name=name, files=files, source="Our lab", licence="CC0")
+    with database.session_scope() as session:
+        prepared = prepare_measurement(session, _asking(database), body)
+        return store_measurement(session, prepared).id
+
+
+def delete_upload(database: Database, found: str) -> None:
+    with database.session_scope() as session:
+        delete_measurement(session, _asking(database), found)
 
 
 def cancel(database: Database, found: str) -> None:

@@ -44,6 +44,7 @@ def result_of(made: Reproduced, published: PublishedData) -> Mapping[str, Any]:
         raise NotMade(made.failed)
     measured = ("measure", "published", "ours", "difference", "spread", "runs")
     return {
+        "title": made.title,
         "labels": list(made.labels),
         "rows": [
             {"of": list(row.of)} | {name: cells[name] for name in measured}

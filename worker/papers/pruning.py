@@ -10,7 +10,14 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Operation, PaperRun, ReproducedItem, ReproducedRun, Reproduction
+from backend.models import (
+    MeasurementUse,
+    Operation,
+    PaperRun,
+    ReproducedItem,
+    ReproducedRun,
+    Reproduction,
+)
 from backend.operations.models import ENDED
 
 AT_ONCE = 100
@@ -35,6 +42,7 @@ def prune_reproductions(database: Database, *, days: float) -> int:
             for statement in (
                 sa.delete(ReproducedRun).where(col(ReproducedRun.item_id).in_(items)),
                 sa.delete(ReproducedItem).where(col(ReproducedItem.reproduction_id).in_(ids)),
+                sa.delete(MeasurementUse).where(col(MeasurementUse.operation_id).in_(operations)),
                 sa.delete(Reproduction).where(col(Reproduction.id).in_(ids)),
                 sa.delete(Operation).where(col(Operation.id).in_(operations)),
                 sa.delete(PaperRun).where(col(PaperRun.key).in_(runs), _no_item_needs()),

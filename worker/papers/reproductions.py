@@ -24,7 +24,7 @@ from backend.models import (
     Reproduction,
 )
 from backend.operations.models import ENDED
-from backend.papers.data import PublishedData, published_data
+from backend.papers.data import PublishedData, data_of
 from backend.papers.service import PLAYED, REPRODUCTION, Progress, items_of, progress_of
 from backend.problems import Conflict
 from backend.settings import Settings
@@ -109,7 +109,8 @@ def _each(
     work: Work,
 ) -> None:
     """Claim these items one by one, and do the work on each, until they or the time are over."""
-    published = published_data(settings)
+    with database.session_scope(writes=False) as session:
+        published = data_of(session, settings, reproduction)
     mine = col(ReproducedItem.reproduction_id) == reproduction.id
     whole = Claim(reproduction.operation_id)
     while not is_cancel_requested(database, reproduction.operation_id):

@@ -25,7 +25,7 @@ from backend.models import (
     ReproducedRun,
     Reproduction,
 )
-from backend.papers.data import PublishedData, published_data
+from backend.papers.data import PublishedData, data_of
 from backend.settings import Settings
 from maat.papers.items import computed
 from maat.scheduling.errors import MaatError
@@ -100,7 +100,8 @@ def play_run(database: Database, settings: Settings, key: str) -> OperationState
     if taken is None:
         return None
     claim, item, reproduction = taken
-    published = published_data(settings)
+    with database.session_scope(writes=False) as session:
+        published = data_of(session, settings, reproduction)
     values: dict[str, object] = {}
     with RUNS.working_on(database, claim, also=_shown_life(key)):
         try:

@@ -163,9 +163,21 @@ def start_sweep(
     return Call("POST", path_of("sweeps"), body=as_json(body), headers=keyed_by(idempotency_key))
 
 
-def papers() -> Call[PapersOut]:
-    """List the papers' tables and figures: what can be made now, and what was made last."""
-    return Call("GET", path_of("papers"))
+def papers(
+    *,
+    profiles: str | None = None,
+    trace: str | None = None,
+    variability: str | None = None,
+    interference: str | None = None,
+) -> Call[PapersOut]:
+    """List the papers' tables and figures: what can be made now, and what was made last.
+
+    Uploads, by name or id: with these in place of published data.
+    """
+    own = given_of(
+        profiles=profiles, trace=trace, variability=variability, interference=interference
+    )
+    return Call("GET", path_of("papers"), own)
 
 
 def reproductions(

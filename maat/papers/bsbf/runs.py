@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from maat.papers.bench import Bench
@@ -101,7 +102,12 @@ def scenario(
 
 def jobs_of(bench: Bench, jobs: int, seed: int, shape: SharingShape = USUAL) -> Workload:
     """Return jobs like the paper's; as `--generate sharing`."""
-    return bench.sized(sharing_workload(jobs, seed=seed, shape=shape))
+    return bench.sized(_drawn(jobs, seed, shape))
+
+
+@lru_cache(maxsize=32)  # the seeds of one number of jobs, which all contenders run
+def _drawn(jobs: int, seed: int, shape: SharingShape) -> Workload:
+    return sharing_workload(jobs, seed=seed, shape=shape)
 
 
 def seeds(bench: Bench, contender: str) -> Sequence[int]:
