@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
@@ -64,18 +64,34 @@ class Answer:
 
 @dataclass(frozen=True)
 class Once:
-    """One request as its key identifies it: who asks, on which route, for what."""
+    """One request as its key identifies it: who asks, on which route, for what.
+
+    `request`: the body, or what holds it. It is recognised by the fields that are not at their
+    default: so new ones may come while a client tries again. `hidden`: puts something in place of
+    its secrets.
+    """
 
     principal_id: str
     route: str
     key: str | None
-    request: Any
+    request: InitVar[Any]
+    hidden: InitVar[Callable[[Any], Any]] = lambda request: request
+    digest: str = field(init=False)
+    whole_digest: str = field(init=False)
+    """By all fields, as requests were recognised at first: of keys from before an upgrade."""
 
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(
-            json.dumps(jsonable_encoder(self.request), sort_keys=True).encode()
-        ).hexdigest()
+    def __post_init__(self, request: Any, hidden: Callable[[Any], Any]) -> None:
+        """Take the digests now: what prepares the answer may change the request."""
+        asked = self.key is not None
+        digest = _digest(request, hidden, exclude_defaults=True) if asked else ""
+        whole = _digest(request, hidden, exclude_defaults=False) if asked else ""
+        object.__setattr__(self, "digest", digest)
+        object.__setattr__(self, "whole_digest", whole)
+
+
+def _digest(request: Any, hidden: Callable[[Any], Any], *, exclude_defaults: bool) -> str:
+    shown = jsonable_encoder(request, by_alias=False, exclude_defaults=exclude_defaults)
+    return hashlib.sha256(json.dumps(hidden(shown), sort_keys=True).encode()).hexdigest()
 
 
 def answer_once(
@@ -177,7 +193,7 @@ def _replay(session: Session, once: Once) -> JSONResponse:
 
 
 def _answer_of(kept: IdempotencyKey, once: Once) -> JSONResponse:
-    if kept.digest != once.digest:
+    if kept.digest not in (once.digest, once.whole_digest):
         raise IdempotencyMismatch(
             "This Idempotency-Key was used for a request with another content."
         )

@@ -58,7 +58,7 @@ def create_tenant(
         headers = {"Location": f"/api/v1/tenants/{tenant.id}", "ETag": etag(tenant.version)}
         return Answer(201, shown, headers)
 
-    once = Once(principal.user_id, "POST /tenants", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /tenants", key, body)
     return answer_once(session, once, settings, answer)
 
 

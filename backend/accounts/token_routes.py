@@ -94,7 +94,7 @@ def create_token(
             kept=TokenMadeOut(**shown, secret=None),
         )
 
-    once = Once(principal.user_id, "POST /tokens", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /tokens", key, body)
     return answer_once(session, once, settings, answer)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import SecretStr
 from sqlmodel import Session, col, func, select
 
 from backend.accounts import users
@@ -87,7 +90,8 @@ def create_user(
         headers = {"Location": f"/api/v1/users/{user.id}", "ETag": etag(user.version)}
         return Answer(201, shown, headers)
 
-    once = Once(principal.user_id, "POST /users", key, _recognised(settings, body))
+    hidden = partial(_recognised, password=body.password, settings=settings)
+    once = Once(principal.user_id, "POST /users", key, body, hidden)
     return answer_prepared(
         reading,
         session,
@@ -159,9 +163,11 @@ def _shown(session: Session, user: User, response: Response) -> UserOut:
     return users.show_users(session, [user])[0]
 
 
-def _recognised(settings: Settings, body: UserBody) -> dict[str, Any]:
+def _recognised(
+    request: Mapping[str, Any], *, password: SecretStr | None, settings: Settings
+) -> dict[str, Any]:
     """Return by what a repeated request is recognised; of a password, a keyed digest."""
-    told = body.model_dump(mode="json", exclude={"password"})
-    if body.password is None:
-        return told
-    return told | {"password": secret_key(settings).fingerprint(body.password.get_secret_value())}
+    named = {name: value for name, value in request.items() if name != "password"}
+    if password is None:
+        return named
+    return named | {"password": secret_key(settings).fingerprint(password.get_secret_value())}

@@ -75,7 +75,7 @@ def create_cluster(
             {"Location": f"/api/v1/clusters/{cluster.id}", "ETag": _tag(cluster)},
         )
 
-    once = Once(principal.user_id, "POST /clusters", key, body.model_dump())
+    once = Once(principal.user_id, "POST /clusters", key, body)
     return answer_prepared(
         reading,
         session,
@@ -172,9 +172,7 @@ def add_nodes(
 
     with reading() as before:
         route = f"POST /clusters/{get_cluster(before, cluster_id).id}/nodes"
-    return answer_once(
-        session, Once(principal.user_id, route, key, body.model_dump()), settings, answer
-    )
+    return answer_once(session, Once(principal.user_id, route, key, body), settings, answer)
 
 
 @router.get("/{cluster_id}/nodes/{node_id}", operation_id="getNode")

@@ -108,7 +108,7 @@ def _begin(
         )
 
     route = f"POST /experiments/{body.kind}"
-    once = Once(principal.user_id, route, key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, route, key, body)
     return answer_prepared(
         reading,
         session,

@@ -155,8 +155,7 @@ def recompute(
         location = {"Location": f"/api/v1/operations/{operation.id}", "Retry-After": "1"}
         return Answer(202, show_operation(operation), location)
 
-    request = body.model_dump(mode="json")
-    once = Once(principal.user_id, "POST /fairness/actions/recompute", key, request)
+    once = Once(principal.user_id, "POST /fairness/actions/recompute", key, body)
     return answer_once(session, once, settings, answer)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from sqlmodel import Session, col, select
@@ -93,8 +93,7 @@ def ask(
         location = f"/api/v1/operations/{asked.operation_id}"
         return Answer(202, shown, {"Location": location, "Retry-After": "1"})
 
-    request = body.model_dump(mode="json", exclude={"job": {"run": {"secret_env"}}})
-    once = Once(principal.user_id, "POST /forecasts", key, request)
+    once = Once(principal.user_id, "POST /forecasts", key, body, _without_secrets)
     return answer_prepared(
         reading,
         session,
@@ -147,3 +146,12 @@ def _shown(session: Session, principal: Principal, asked: Sequence[WhatIf]) -> l
         )
         for one in asked
     ]
+
+
+def _without_secrets(request: dict[str, Any]) -> dict[str, Any]:
+    """Return a question by what it is recognised: its answer does not depend on secrets."""
+    job = request.get("job")
+    if job is None or job.get("run") is None:
+        return request
+    run = {name: value for name, value in job["run"].items() if name != "secret_env"}
+    return {**request, "job": {**job, "run": run}}

@@ -52,7 +52,7 @@ def change_jobs(
         changed = carry_out(session, principal, body)
         return Answer(200, {**planned, "count": sum(changed.values()), "by_state": changed})
 
-    once = Once(principal.user_id, "POST /jobs:bulk", key, body.model_dump())
+    once = Once(principal.user_id, "POST /jobs:bulk", key, body)
     return answer_prepared(reading, session, once, settings, prepare=prepare, answer=answer)
 
 

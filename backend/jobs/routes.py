@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 from sqlmodel import Session
@@ -192,8 +193,8 @@ def create_job(
             {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)},
         )
 
-    request = without_secrets(body.model_dump(), settings)
-    once = Once(principal.user_id, "POST /jobs", key, request)
+    hidden = partial(without_secrets, settings=settings)
+    once = Once(principal.user_id, "POST /jobs", key, body, hidden)
     return answer_prepared(
         reading,
         session,
@@ -239,8 +240,11 @@ def create_jobs(
         batch = _show_batch(session, principal, checked)
         return Answer(207 if batch["refused"] else 201, batch)
 
-    jobs = [without_secrets(job, settings) for job in body.jobs]
-    once = Once(principal.user_id, "POST /jobs:batch", key, {"jobs": jobs, "mode": body.mode})
+    def hidden(request: dict[str, Any]) -> dict[str, Any]:
+        return {**request, "jobs": [without_secrets(job, settings) for job in request["jobs"]]}
+
+    request = {"jobs": body.jobs, "mode": body.mode}
+    once = Once(principal.user_id, "POST /jobs:batch", key, request, hidden)
     return answer_prepared(
         reading,
         session,
@@ -273,8 +277,10 @@ def create_array(
         store_jobs(session, principal, checked, key=secret_key(settings))
         return Answer(201, _show_batch(session, principal, checked))
 
-    request = body.model_dump() | {"job": without_secrets(body.job.model_dump(), settings)}
-    once = Once(principal.user_id, "POST /jobs:array", key, request)
+    def hidden(request: dict[str, Any]) -> dict[str, Any]:
+        return {**request, "job": without_secrets(request["job"], settings)}
+
+    once = Once(principal.user_id, "POST /jobs:array", key, body, hidden)
     return answer_prepared(
         reading,
         session,
@@ -305,7 +311,7 @@ def add_demo_jobs(
         store_jobs(session, principal, checked, key=secret_key(settings))
         return Answer(201, _show_batch(session, principal, checked))
 
-    once = Once(principal.user_id, "POST /jobs:demo", key, body.model_dump())
+    once = Once(principal.user_id, "POST /jobs:demo", key, body)
     return answer_prepared(
         reading,
         session,

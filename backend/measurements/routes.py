@@ -71,7 +71,7 @@ def create_measurement(
         (shown,) = show_measurements(session, [store_measurement(session, prepared)])
         return Answer(201, shown, {"Location": f"/api/v1/measurements/{shown['id']}"})
 
-    once = Once(principal.user_id, "POST /measurements", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /measurements", key, body)
     return answer_prepared(
         reading,
         session,

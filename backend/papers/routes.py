@@ -102,7 +102,7 @@ def create_reproduction(
             {"Location": f"/api/v1/operations/{reproduction.operation_id}", "Retry-After": "1"},
         )
 
-    once = Once(principal.user_id, "POST /reproductions", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /reproductions", key, body)
     return answer_prepared(
         reading,
         session,

@@ -58,7 +58,7 @@ def preview_round(
     return answer_prepared(
         reading,
         session,
-        Once(principal.user_id, route, key, body.model_dump()),
+        Once(principal.user_id, route, key, body),
         settings,
         prepare=lambda found: prepare_preview(
             found, cluster_id, with_measurements(found, principal, body)

@@ -163,7 +163,7 @@ def create_report(
         shown = show_with_document(session, row)
         return Answer(201, shown, {"Location": f"/api/v1/reports/{row.id}"})
 
-    once = Once(principal.user_id, "POST /reports", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /reports", key, body)
     return answer_prepared(reading, session, once, settings, prepare=prepare, answer=answer)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
@@ -43,10 +43,12 @@ def create_schedule(
         headers = {"Location": f"/api/v1/report-schedules/{row.id}", "ETag": etag(row.version)}
         return Answer(201, shown, headers)
 
-    asked = body.model_dump(mode="json")
-    if body.secret is not None:  # what recognises a repetition is stored, a secret is not
-        asked["secret"] = secret_key(settings).fingerprint(body.secret)
-    once = Once(principal.user_id, "POST /report-schedules", key, asked)
+    def hidden(request: dict[str, Any]) -> dict[str, Any]:
+        if request.get("secret") is None:
+            return request
+        return {**request, "secret": secret_key(settings).fingerprint(request["secret"])}
+
+    once = Once(principal.user_id, "POST /report-schedules", key, body, hidden)
     return answer_once(session, once, settings, answer)
 
 

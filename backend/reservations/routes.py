@@ -59,9 +59,7 @@ def create_reservation(
 
     with reading() as before:
         route = f"POST /clusters/{get_cluster(before, cluster_id).id}/reservations"
-    return answer_once(
-        session, Once(principal.user_id, route, key, body.model_dump(mode="json")), settings, answer
-    )
+    return answer_once(session, Once(principal.user_id, route, key, body), settings, answer)
 
 
 @router.get("", operation_id="listReservations")

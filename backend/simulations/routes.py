@@ -99,7 +99,7 @@ def create_simulation(
             {"Location": f"/api/v1/operations/{simulation.operation_id}", "Retry-After": "1"},
         )
 
-    once = Once(principal.user_id, "POST /simulations", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /simulations", key, body)
     return answer_prepared(
         reading,
         session,

@@ -58,7 +58,7 @@ def create_sweep(
             202, shown, {"Location": f"/api/v1/operations/{sweep.operation_id}", "Retry-After": "1"}
         )
 
-    once = Once(principal.user_id, "POST /sweeps", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /sweeps", key, body)
     return answer_prepared(
         reading,
         session,

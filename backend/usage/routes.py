@@ -133,9 +133,7 @@ def create_price(
 
     with reading() as before:
         route = f"POST /clusters/{get_cluster(before, cluster_id).id}/prices"
-    return answer_once(
-        session, Once(principal.user_id, route, key, body.model_dump(mode="json")), settings, answer
-    )
+    return answer_once(session, Once(principal.user_id, route, key, body), settings, answer)
 
 
 @router.get("/clusters/{cluster_id}/prices/{price_id}", operation_id="getPrice")

@@ -42,7 +42,7 @@ def create_webhook(
         row, secret = service.add_webhook(session, principal, body, settings)
         return _made(session, principal, row, secret, status=201)
 
-    once = Once(principal.user_id, "POST /webhooks", key, body.model_dump(mode="json"))
+    once = Once(principal.user_id, "POST /webhooks", key, body)
     return answer_prepared(
         reading,
         session,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -11,12 +13,16 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from measurement_samples import pairs
+from pydantic import Field
 from sqlmodel import func, select
 
 from backend.accounts.permissions import Role
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.idempotency import Once
 from backend.models import IdempotencyKey, Job, metadata
+from maat.api.fields import Body
+from maat.api.jobs import JobBody
 
 pytestmark = pytest.mark.both_databases
 
@@ -242,3 +248,36 @@ def test_requests_that_come_at_once_under_one_key_make_one_job(
 @pytest.mark.parametrize("key", ["", "x" * 201, "with space"])
 def test_a_key_of_another_form_is_refused(refusing: TestClient, key: str) -> None:
     assert refusing.post(JOBS, json=BODY, headers={"Idempotency-Key": key}).status_code == 422
+
+
+class _Before(Body):
+    name: str
+    kinds: list[str] = Field(default_factory=list)
+
+
+class _After(_Before):
+    priority: int = 0
+    note: str | None = None
+
+
+def test_a_key_is_the_same_request_after_an_upgrade_that_adds_fields() -> None:
+    sent = {"name": "train", "kinds": ["t4"]}
+    before, after = (
+        Once("usr_1", "POST /jobs", "k", kind.model_validate(sent)) for kind in (_Before, _After)
+    )
+    assert before.digest == after.digest
+    assert Once("usr_1", "POST /jobs", "k", _After(name="train")).digest != after.digest
+
+
+def test_a_key_of_a_version_that_knew_requests_by_all_their_fields_is_still_known(
+    client: TestClient, database: Database
+) -> None:
+    made = client.post(JOBS, json=BODY, headers=KEY)
+    whole = JobBody.model_validate(BODY).model_dump()
+    digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+    with database.session_scope() as session:
+        session.exec(select(IdempotencyKey)).one().digest = digest
+    again = client.post(JOBS, json=BODY, headers=KEY)
+    assert (again.status_code, again.json()["id"]) == (201, made.json()["id"])
+    assert jobs_stored(database) == 1
+    assert client.post(JOBS, json=BODY | {"name": "other"}, headers=KEY).status_code == 422
