@@ -6,7 +6,7 @@ from sqlmodel import Session, col, select
 
 from backend.attempts.models import SharedModel
 from backend.clusters.models import Cluster
-from maat.scheduling.evidence import SharedModels
+from maat.scheduling.evidence import EVERY_MODEL, SharedModels
 
 
 def shared_models(session: Session, cluster: Cluster) -> SharedModels:
@@ -15,6 +15,6 @@ def shared_models(session: Session, cluster: Cluster) -> SharedModels:
     There a name is the catalog's, and the simulator measures, whom no tenant can deceive.
     """
     if not cluster.runs_commands:
-        return SharedModels(are_all=True)
+        return EVERY_MODEL
     names = session.exec(select(SharedModel.model).order_by(col(SharedModel.model)))
     return SharedModels(frozenset(names))

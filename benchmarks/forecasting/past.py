@@ -11,6 +11,7 @@ from maat.forecasting.history import (
     Curve,
     Ended,
     History,
+    LifeKey,
     PastArrival,
     PastLife,
     Stretch,
@@ -94,13 +95,13 @@ class Past:
 
     def history(self, executor: SimulatedExecutor, arrivals: Sequence[PastArrival]) -> History:
         latest = sorted(executor.finished.values(), key=lambda job: -(job.finished_at or 0.0))
-        ended, lives = latest[:MOST_ENDED], dict[tuple[str | None, str], PastLife]()
+        ended, lives = latest[:MOST_ENDED], dict[LifeKey, PastLife]()
         curves = self._curves(ended)
         for model in catalog_models():
             life = _life([job for job in ended if job.spec.model == model], curves)
             life = life or published_life(model)
             if life is not None:
-                lives[None, model] = life
+                lives[None, ("", model)] = life
         running = {job_id: tuple(self._stretches[job_id]) for job_id in executor.jobs}
         history = History(lives, (), arrivals, stretches=running)
         return replace(history, ended=self._ended(ended, history, curves))

@@ -25,6 +25,7 @@ from maat.forecasting.rest import PRIOR_WEIGHT, Rest
 from maat.forecasting.restarts import RestartRates
 from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
 from maat.scheduling.belief import Fitter
+from maat.scheduling.evidence import ModelKey
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.vocabulary import ForecastBasis
 
@@ -74,8 +75,8 @@ class Drawing:
         self._coming: dict[int, BelievedTruth] = {}
         self._tempos = self._tempos_so_far()
         self._restarts = RestartRates(unknown.history, self._jobs.values())
-        self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
-        self._rests: dict[tuple[str, str, int], Sequence[Rest]] = {}
+        self._paces: dict[tuple[str, ModelKey], Sequence[Sequence[float]]] = {}
+        self._rests: dict[tuple[str, ModelKey, int], Sequence[Rest]] = {}
         self._deviations = unknown.history.deviations()
         self._grounds: dict[JobId, Grounds] = {}
 
@@ -124,7 +125,7 @@ class Drawing:
         return Life(
             slower,
             spec.restart_seconds,
-            restarts_per_second=self._restarts.of(spec.model),
+            restarts_per_second=self._restarts.of(self._unknown.history.key_of(spec)),
             restart_seed=None if rng is None else self._seed(number, f"{spec.id}-restarts"),
         )
 
@@ -183,14 +184,14 @@ class Drawing:
 
     def _paces_of(self, spec: JobSpec) -> Sequence[Sequence[float]]:
         """Return what History says, which goes through all jobs that ended, once for each group."""
-        group = (spec.owner, spec.model)
+        group = (spec.owner, self._unknown.history.key_of(spec))
         found = self._paces.get(group)
         if found is None:
             found = self._paces[group] = self._unknown.history.paces_of(spec)
         return found
 
     def _rests_of(self, spec: JobSpec, part: int) -> Sequence[Rest]:
-        group = (spec.owner, spec.model, part)
+        group = (spec.owner, self._unknown.history.key_of(spec), part)
         found = self._rests.get(group)
         if found is None:
             halves = self._unknown.history.halves_of(spec, part)

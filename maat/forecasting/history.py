@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from statistics import median
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import GradientStatistics, SampleKey
+from maat.scheduling.evidence import EVERY_MODEL, ModelKey, SharedModels
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobId, JobSpec
 
@@ -31,6 +33,10 @@ class PastLife:
 
     samples: Mapping[str, tuple[Sample, ...]]
     curves: tuple[Curve, ...] = ()
+
+
+LifeKey = tuple[str | None, ModelKey]
+"""The owner of jobs, None for anybody, and their model."""
 
 
 def together(lives: Iterable[PastLife]) -> PastLife | None:
@@ -57,6 +63,33 @@ def together(lives: Iterable[PastLife]) -> PastLife | None:
         {kind: tuple(by.values()) for kind, by in samples.items()},
         tuple(sorted(often, key=len, reverse=True)),
     )
+
+
+def of_tenants(lives: Sequence[PastLife]) -> PastLife | None:
+    """Return what the lives of several tenants say of one model; None of none.
+
+    Of a configuration that several measured, the median counts, the faster of two; of gradients,
+    those of each tenant in turn.
+    """
+    if len(lives) < 2:
+        return lives[0] if lives else None
+    measured: dict[str, dict[SampleKey, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+    for life in lives:
+        for kind, samples in life.samples.items():
+            for sample in samples:
+                measured[kind][sample[:3]].append(sample)
+    curves = [curve for turn in zip_longest(*(life.curves for life in lives)) for curve in turn]
+    return PastLife(
+        {
+            kind: tuple(_middle(samples) for samples in by_key.values())
+            for kind, by_key in measured.items()
+        },
+        tuple([curve for curve in curves if curve is not None][:MOST_CURVES]),
+    )
+
+
+def _middle(samples: Sequence[Sample]) -> Sample:
+    return sorted(samples, key=lambda sample: sample.step_seconds)[(len(samples) - 1) // 2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +166,7 @@ class Ended:
     """A job that has ended well.
 
     `run_seconds`: from its first GPUs to its end. `tempo`: None if nothing was believed of it.
-    `restarts`: starts after the first one.
+    `restarts`: starts after the first one. `tenant`: as in JobSpec.
     """
 
     owner: str
@@ -141,6 +174,7 @@ class Ended:
     run_seconds: float
     tempo: Tempo | None = None
     restarts: int = 0
+    tenant: str = "default"
 
     @property
     def pace(self) -> float | None:
@@ -162,20 +196,27 @@ class PastArrival:
 class History:
     """The past of one cluster.
 
-    `lives`: by (owner, model), and by (None, model) for anybody's. `arrivals`: of the last day,
-    each stands for `stand_for` jobs. `stretches`: of jobs that have begun and not ended.
+    `lives`: of an owner's jobs of a model, and of anybody's. `ended`: the latest first. `arrivals`:
+    of the last day, each stands for `stand_for` jobs. `stretches`: of jobs that have begun and not
+    ended. `shared`: of which models all tenants' jobs count together.
     """
 
-    lives: Mapping[tuple[str | None, str], PastLife] = field(default_factory=dict)
+    lives: Mapping[LifeKey, PastLife] = field(default_factory=dict)
     ended: Sequence[Ended] = ()
     arrivals: Sequence[PastArrival] = ()
     stand_for: float = 1.0
     stretches: Mapping[JobId, Sequence[Stretch]] = field(default_factory=dict)
+    shared: SharedModels = EVERY_MODEL
+
+    def key_of(self, job: JobSpec | Ended) -> ModelKey:
+        """Return whose model it is, and its name."""
+        return self.shared.key(job.tenant, job.model)
 
     def life_of(self, spec: JobSpec) -> PastLife | None:
         """Return the life that says most of this job: its owner's, else anybody's."""
-        own = self.lives.get((spec.owner, spec.model))
-        return self.lives.get((None, spec.model)) if own is None else own
+        model = self.key_of(spec)
+        own = self.lives.get((spec.owner, model))
+        return self.lives.get((None, model)) if own is None else own
 
     def paces_of(self, spec: JobSpec) -> list[list[float]]:
         """Return the paces of jobs of its owner and model, and of its model.
@@ -183,22 +224,22 @@ class History:
         Without any of its model, one of each: the median, since a model of which many jobs end says
         no more of another one.
         """
-        by_model = self._paces_by_model()
-        if spec.model not in by_model:
+        by_model, model = self._paces_by_model(), self.key_of(spec)
+        if model not in by_model:
             return [[median(some) for some in by_model.values()]]
         of_owner = [one.pace for one in self._of_owner(spec) if one.pace is not None]
-        return [of_owner, by_model[spec.model]]
+        return [of_owner, [one.pace for one in self._of_model(spec) if one.pace is not None]]
 
     def deviations(self) -> list[float]:
         """Return the paces of all jobs over the median of their models that have several."""
         several = [paces for paces in self._paces_by_model().values() if len(paces) > 1]
         return [pace / median(paces) for paces in several for pace in paces]
 
-    def _paces_by_model(self) -> Mapping[str, list[float]]:
-        found: dict[str, list[float]] = defaultdict(list)
+    def _paces_by_model(self) -> Mapping[ModelKey, list[float]]:
+        found: dict[ModelKey, list[float]] = defaultdict(list)
         for one in self.ended:
             if (pace := one.pace) is not None:
-                found[one.model].append(pace)
+                found[self.key_of(one)].append(pace)
         return dict(found)
 
     def precedents_of(self, spec: JobSpec) -> int:
@@ -225,14 +266,32 @@ class History:
         found = [one.run_seconds for one in self._of_owner(spec)]
         if len(found) >= LEAST_IN_GROUP:
             return found
-        return [one.run_seconds for one in self.ended if one.model == spec.model]
+        return [one.run_seconds for one in self._of_model(spec)]
 
     def _of_owner(self, spec: JobSpec) -> list[Ended]:
         """Return the jobs of its owner and model."""
-        mine = (spec.owner, spec.model)
-        return [one for one in self.ended if (one.owner, one.model) == mine]
+        mine = (spec.owner, self.key_of(spec))
+        return [one for one in self.ended if (one.owner, self.key_of(one)) == mine]
+
+    def _of_model(self, spec: JobSpec) -> list[Ended]:
+        """Return the jobs of its model: of each tenant at most as many as of all others together.
+
+        So no tenant has more than half of the weight.
+        """
+        model = self.key_of(spec)
+        found = [one for one in self.ended if self.key_of(one) == model]
+        many = Counter(one.tenant for one in found)
+        if self.shared.are_all or len(many) < 2:
+            return found
+        most = {tenant: max(len(found) - count, 1) for tenant, count in many.items()}
+        seen, kept = Counter[str](), list[Ended]()
+        for one in found:
+            seen[one.tenant] += 1
+            if seen[one.tenant] <= most[one.tenant]:
+                kept.append(one)
+        return kept
 
     def _groups(self, spec: JobSpec) -> Iterator[list[Ended]]:
         yield self._of_owner(spec)
-        yield [one for one in self.ended if one.model == spec.model]
+        yield self._of_model(spec)
         yield list(self.ended)

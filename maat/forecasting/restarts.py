@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maat.forecasting.history import History
+from maat.scheduling.evidence import ModelKey
 from maat.scheduling.job import Job, JobId
 from maat.simulation.simulated_job import SimulatedJob
 
@@ -22,24 +23,24 @@ class RestartRates:
 
     def __init__(self, history: History, jobs: Iterable[Job]) -> None:
         self._restarts, self._seconds = (
-            defaultdict[str, float](float),
-            defaultdict[str, float](float),
+            defaultdict[ModelKey, float](float),
+            defaultdict[ModelKey, float](float),
         )
         for one in history.ended:
             if one.tempo is not None:
-                self._add(one.model, one.restarts, float(one.tempo.seconds.sum()))
+                self._add(history.key_of(one), one.restarts, float(one.tempo.seconds.sum()))
         for job in jobs:
             trained = sum(one.seconds for one in history.stretches.get(job.id, ()))
             if trained > 0:
-                self._add(job.spec.model, job.restarts, trained)
+                self._add(history.key_of(job.spec), job.restarts, trained)
         seconds = sum(self._seconds.values())
         self._of_all = sum(self._restarts.values()) / seconds if seconds > 0 else 0.0
 
-    def _add(self, model: str, restarts: int, seconds: float) -> None:
+    def _add(self, model: ModelKey, restarts: int, seconds: float) -> None:
         self._restarts[model] += restarts
         self._seconds[model] += seconds
 
-    def of(self, model: str) -> float:
+    def of(self, model: ModelKey) -> float:
         """Return the rate of a model, per second; zero if no job restarts."""
         if self._of_all == 0:
             return 0.0

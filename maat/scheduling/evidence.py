@@ -135,6 +135,9 @@ class SharedModels:
         return ("" if self.are_all or model in self.names else tenant, model)
 
 
+EVERY_MODEL = SharedModels(are_all=True)
+
+
 def weight_of(reports: int, age_seconds: float) -> float:
     """Return how much evidence of so many reports counts at this age, 0-1."""
     fresh = 0.5 ** (max(age_seconds, 0.0) / HALF_LIFE_SECONDS)

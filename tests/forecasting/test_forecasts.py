@@ -30,6 +30,7 @@ from maat.forecasting.history import (
     PastLife,
     Stretch,
     Tempo,
+    of_tenants,
     together,
 )
 from maat.forecasting.play import Arrival, Pacing
@@ -39,6 +40,7 @@ from maat.forecasting.truths import PARTS, BelievedTruth, gradients_of, unseen_j
 from maat.scheduling.belief import GradientStatistics, MemoisingFitter
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.errors import ClusterError
+from maat.scheduling.evidence import SharedModels
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import UNKNOWN_WORK, JobSpec, MemoryLimits
 from maat.scheduling.placement import PLACERS
@@ -48,6 +50,7 @@ from maat.vocabulary import Adaptivity, ForecastBasis
 FITTER = MemoisingFitter()
 LIFE = PastLife({"t4": tuple(Sample(1, 1, batch, batch / 10, 0.0) for batch in (10, 20, 30))})
 """Ten samples a second on one GPU."""
+PUBLISHED = {(None, ("", "m")): LIFE}
 
 
 def job(job_id: str, *, seconds: float = 1000.0, **changes: object) -> JobSpec:
@@ -90,7 +93,7 @@ def went(pace: float, *, owner: str = "local", model: str = "m", change: float =
 def unknown(paces: Sequence[float] = (1.0,) * 100, **changes: object) -> Unknown:
     """By default all jobs have gone as believed."""
     ended = [went(pace) for pace in paces]
-    values: dict[str, object] = {"lives": {(None, "m"): LIFE}, "ended": ended, **changes}
+    values: dict[str, object] = {"lives": PUBLISHED, "ended": ended, **changes}
     return Unknown(History(**values))  # type: ignore[arg-type]
 
 
@@ -153,7 +156,7 @@ def test_the_paces_of_the_owner_count_before_those_of_others() -> None:
     ended = [went(1.5)] * 16 + [went(9.0, owner="ann")] * 50
 
     mine, others = (
-        drawn_paces(present(job("a", owner=owner)), Unknown(History({(None, "m"): LIFE}, ended)))
+        drawn_paces(present(job("a", owner=owner)), Unknown(History(PUBLISHED, ended)))
         for owner in ("local", "bob")
     )
 
@@ -161,10 +164,42 @@ def test_the_paces_of_the_owner_count_before_those_of_others() -> None:
     assert others.count(9.0) > 0.6 * len(others)
 
 
+def lie(pace: float) -> Ended:
+    return replace(went(pace, owner="liar"), tenant="red")
+
+
+def test_another_tenants_jobs_of_one_model_name_say_nothing_unless_the_model_is_shared() -> None:
+    honest = [replace(went(1.5, owner="ann"), tenant="blue")] * 10
+    ended = [*[lie(900.0)] * 200, *honest]
+    state = present(job("a", owner="bob", tenant="blue"))
+    own = {(None, ("blue", "m")): LIFE, (None, ("red", "m")): PastLife({})}
+    apart = History(own, ended, shared=SharedModels())
+    assert max(drawn_paces(state, Unknown(apart))) < 10.0
+    assert apart.life_of(state.waiting[0].spec) is LIFE
+    shared = History(PUBLISHED, ended, shared=SharedModels({"m"}))
+    found = drawn_paces(state, Unknown(shared))
+    assert 0.3 < found.count(1.5) / len(found) < 0.7, "half of the weight, however many its jobs"
+
+
+def test_a_configuration_of_a_shared_model_takes_what_most_tenants_measured() -> None:
+    lives = [
+        PastLife(
+            {"t4": (Sample(1, 1, 10, seconds, 0.0),)}, (((0.5, GradientStatistics(1.0, 2.0)),),)
+        )
+        for seconds in (1e-6, 1.0, 1.1)
+    ]
+    found = of_tenants(lives)
+    assert found is not None
+    assert found.samples == {"t4": (Sample(1, 1, 10, 1.0, 0.0),)}
+    assert len(found.curves) == 3
+    assert of_tenants(lives[:1]) is lives[0]
+    assert of_tenants([]) is None
+
+
 def test_a_model_of_many_jobs_says_no_more_of_another_model_than_one_of_few() -> None:
     ended = [went(1.2, model=name) for name in ("x", "y", "z")] + [went(9.0, model="many")] * 300
 
-    found = drawn_paces(present(job("a")), Unknown(History({(None, "m"): LIFE}, ended)))
+    found = drawn_paces(present(job("a")), Unknown(History(PUBLISHED, ended)))
 
     assert found.count(9.0) < 0.25 * len(found)
 
@@ -172,9 +207,7 @@ def test_a_model_of_many_jobs_says_no_more_of_another_model_than_one_of_few() ->
 def test_jobs_of_a_model_differ_from_the_one_that_ended_as_those_of_other_models_do() -> None:
     others = [went(pace, model="x") for pace in [1.0, 1.1, 1.2] * 100]
 
-    found = drawn_paces(
-        present(job("a")), Unknown(History({(None, "m"): LIFE}, [went(4.0), *others]))
-    )
+    found = drawn_paces(present(job("a")), Unknown(History(PUBLISHED, [went(4.0), *others])))
 
     share = len(found) // 20
     assert found[len(found) // 2] == pytest.approx(4.0, rel=0.02)
@@ -186,7 +219,7 @@ def test_a_job_that_has_run_keeps_its_pace_but_for_the_changes_that_others_had()
     half = replace(unseen_job(job("a")), remaining_work=5000.0)
     state = replace(present(), jobs=(PresentJob(half),))
     stretch = Stretch("t4", 1, 1, 2000.0, 0.0, 5000.0, samples=5000.0)  # 500 s are believed
-    of = History({(None, "m"): LIFE}, [went(1.0, change=1.5)] * 300, stretches={"a": [stretch]})
+    of = History(PUBLISHED, [went(1.0, change=1.5)] * 300, stretches={"a": [stretch]})
 
     found = drawn_paces(state, Unknown(of))
 
@@ -326,7 +359,7 @@ def test_a_job_that_has_run_varies_as_others_differ_where_no_change_is_known() -
     state = replace(present(), jobs=(PresentJob(half),))
     stretch = Stretch("t4", 1, 1, 2000.0, 0.0, 5000.0, samples=5000.0)  # a pace of 4
     ended = [replace(went(pace), tempo=tempo_of(pace)) for pace in [1.0] * 150 + [1.5] * 150]
-    of = History({(None, "m"): LIFE}, ended, stretches={"a": [stretch]})
+    of = History(PUBLISHED, ended, stretches={"a": [stretch]})
 
     found = drawn_paces(state, Unknown(of))
 
@@ -382,7 +415,7 @@ def test_the_gradients_of_the_latest_jobs_count_and_of_no_more() -> None:
 
 def test_the_noise_of_a_job_goes_on_as_that_of_one_past_training_in_each_draw() -> None:
     life = replace(LIFE, curves=(noise(1.0, measured=9), noise(4.0, measured=8)))
-    drawing = Drawing(present(job("a"), job("b")), unknown(lives={(None, "m"): life}), FITTER)
+    drawing = Drawing(present(job("a"), job("b")), unknown(lives={(None, ("", "m")): life}), FITTER)
 
     def drawn(number: int, job_id: str) -> float:
         (level,) = {
@@ -401,7 +434,7 @@ def test_the_noise_of_a_job_goes_on_as_that_of_one_past_training_in_each_draw() 
 
 def test_jobs_to_come_have_the_noise_of_past_trainings_too() -> None:
     life = replace(LIFE, curves=(noise(1.0, measured=9), noise(4.0, measured=8)))
-    of = unknown(lives={(None, "m"): life}, arrivals=[PastArrival(job("x"), 3600.0)])
+    of = unknown(lives={(None, ("", "m")): life}, arrivals=[PastArrival(job("x"), 3600.0)])
     drawing = Drawing(present(job("a")), of, FITTER)
 
     levels = {

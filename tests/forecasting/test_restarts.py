@@ -128,7 +128,7 @@ def test_a_draw_of_every_round_pays_only_for_what_happens_in_it() -> None:
 
 
 def rate(ended: Sequence[Ended], model: str = "m") -> float:
-    return RestartRates(History(ended=ended), ()).of(model)
+    return RestartRates(History(ended=ended), ()).of(("", model))
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_jobs_that_still_run_count() -> None:
     running = replace(unseen_job(job("a")), restarts=1000)
     stretches = {"a": (Stretch("t4", 1, 1, 10_000.0, 0.0, 100_000.0, 100_000.0),)}
 
-    assert RestartRates(History(stretches=stretches), [running]).of("m") == pytest.approx(0.1)
+    assert RestartRates(History(stretches=stretches), [running]).of(("", "m")) == pytest.approx(0.1)
 
 
 def test_every_draw_has_the_rate_of_the_model() -> None:
-    history = History({(None, "m"): LIFE}, [went(10)] * 100)
+    history = History({(None, ("", "m")): LIFE}, [went(10)] * 100)
     drawing = Drawing(present(job("a")), Unknown(history), FITTER)
 
     for number in (CENTRAL, 1):
@@ -178,7 +178,7 @@ def test_every_draw_has_the_rate_of_the_model() -> None:
 
 
 def test_restarts_come_by_chance_in_all_draws_but_the_central_one() -> None:
-    history = History({(None, "m"): LIFE}, [went(10)] * 100)
+    history = History({(None, ("", "m")): LIFE}, [went(10)] * 100)
     drawing = Drawing(present(job("a"), job("b")), Unknown(history), FITTER)
 
     def seeds(number: int) -> list[tuple[int, ...] | None]:

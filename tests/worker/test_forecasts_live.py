@@ -205,7 +205,7 @@ def test_how_jobs_went_becomes_the_pace_of_those_to_come(database: Database) -> 
     assert ended.restarts == 3
     row, slowdown = job(database, first), load_catalog()["cifar10"].slowdown
     assert ended.pace == pytest.approx(slowdown, rel=0.25)  # its gradients were measured seldom
-    life = reading_of(database, cluster_id).unknown.history.lives[row.owner_id, "cifar10"]
+    life = reading_of(database, cluster_id).unknown.history.lives[row.owner_id, ("", "cifar10")]
     assert set(life.samples) >= {"a100"}
     assert life.curves
 

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from backend.attempts.shared_models import shared_models
 from backend.models import Cluster as ClusterRow
 from backend.models import EndedBelief, GradientSample, JobAllocation, Round, StepSample
 from backend.models import Job as JobRow
@@ -20,9 +21,11 @@ from maat.forecasting.history import (
     Curve,
     Ended,
     History,
+    LifeKey,
     PastArrival,
     PastLife,
     Stretch,
+    of_tenants,
     together,
 )
 from maat.forecasting.paces import Course, tempos_of
@@ -30,6 +33,7 @@ from maat.forecasting.published import published_life
 from maat.forecasting.truths import unseen_job
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.evidence import ModelKey, SharedModels
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobId
 from maat.vocabulary import JobState
@@ -62,7 +66,8 @@ _SPAN = (
     JobAllocation.total_batch_size,
 )
 
-LifeKey = tuple[str | None, str]
+_LATEST = (JobRow.id, JobRow.tenant_id, JobRow.owner_id, JobRow.model, JobRow.gained_samples)
+
 Samples = Mapping[str, tuple[Sample, ...]]
 
 
@@ -92,15 +97,16 @@ def unknown_of(
         if (spec := specs.spec(row)) is not None
     ]
     models = {row.model for row in (*jobs, *recent)} | ({asked} if asked is not None else set())
-    shared = None
+    beside = None
     if slowdowns is not None:
         begins = [row.started_seconds for row in (*jobs, *ended) if row.started_seconds is not None]
         since = min(begins, default=now)
-        shared = shared_time(session, cluster.id, specs, slowdowns, since=since)
-    running = stretches_of(session, jobs, last_at=last_at, shared=shared)
-    lives, curves = _lives(session, cluster, models)
-    history = History(lives, (), arrivals, stand_for, running)
-    stretches = stretches_of(session, ended, shared=shared)
+        beside = shared_time(session, cluster.id, specs, slowdowns, since=since)
+    running = stretches_of(session, jobs, last_at=last_at, shared=beside)
+    shared = shared_models(session, cluster)
+    lives, curves = _lives(session, cluster, models, specs, shared)
+    history = History(lives, (), arrivals, stand_for, running, shared)
+    stretches = stretches_of(session, ended, shared=beside)
     went = _went(ended, stretches, history, curves=curves, specs=specs, shape=shape)
     return Unknown(
         replace(history, ended=went), seed=0, round_delays=_round_delays(session, cluster)
@@ -190,6 +196,7 @@ def _went(
             (row.finished_seconds or 0.0) - (row.started_seconds or 0.0),
             by_id.get(row.id),
             row.restarts,
+            specs.tenants[row.tenant_id],
         )
         for row in rows
     ]
@@ -249,44 +256,52 @@ def _stretch(span: Any, job: JobRow, last_at: float, shared: SharedTime | None) 
 
 
 def _lives(
-    session: Session, cluster: ClusterRow, models: Collection[str]
+    session: Session,
+    cluster: ClusterRow,
+    models: Collection[str],
+    specs: Specs,
+    shared: SharedModels,
 ) -> tuple[dict[LifeKey, PastLife], dict[JobId, Curve]]:
     """Return what jobs of every model measured, by owner too; else what is published of it.
 
-    And the gradients of the latest jobs of each owner and model.
+    And the gradients of the latest jobs of each owner and model. Of a model that tenants share
+    counts what all of them measured.
     """
     curves: dict[JobId, Curve] = {}
     groups: dict[LifeKey, list[PastLife]] = defaultdict(list)
+    by_tenant: dict[ModelKey, dict[str, list[PastLife]]] = defaultdict(lambda: defaultdict(list))
     latest = _latest(session, cluster.id, models)
+    specs.name_tenants(session, (row.tenant_id for row in latest))
     ids = [row.id for row in latest]
     samples = _trained(session, ids) if cluster.runs_commands else _played(session, ids)
     for row in latest:
         if row.id in samples:
-            mine = groups[row.owner_id, row.model]
+            model = shared.key(specs.tenants[row.tenant_id], row.model)
+            mine = groups[row.owner_id, model]
             if len(mine) < MOST_CURVES:
                 curves[row.id] = _curve(session, cluster, row)
             life = PastLife(samples[row.id], (curves[row.id],) if row.id in curves else ())
             mine.append(life)
-            groups[None, row.model].append(life)
-    found: dict[LifeKey, PastLife] = {}
-    for key, lives in groups.items():
-        merged = together(lives)
+            by_tenant[model]["" if shared.are_all else row.tenant_id].append(life)
+    found = {key: merged for key, lives in groups.items() if (merged := together(lives))}
+    for model, tenants in by_tenant.items():
+        merged = of_tenants([one for lives in tenants.values() if (one := together(lives))])
         if merged is not None:
-            found[key] = merged
-    for model in () if cluster.runs_commands else models:
-        published = published_life(model)
+            found[None, model] = merged
+    for name in () if cluster.runs_commands else models:
+        published = published_life(name)
         if published is not None:
-            found.setdefault((None, model), published)
+            found.setdefault((None, shared.key("", name)), published)
     return found, curves
 
 
 def _latest(session: Session, cluster_id: str, models: Collection[str]) -> list[Any]:
     """Return the jobs that succeeded last, the newest first: of every owner and model at least one.
 
-    With their ids, owners, models, and work.
+    With their ids, tenants, owners, models, and work.
     """
     rows = session.execute(
-        select(JobRow.id, JobRow.owner_id, JobRow.model, JobRow.gained_samples)
+        select(*_LATEST)  # type: ignore[call-overload]
         .where(
             JobRow.cluster_id == cluster_id,
             col(JobRow.finished_seconds).is_not(None),

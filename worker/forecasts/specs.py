@@ -46,8 +46,7 @@ class Specs:
 
     def know(self, session: Session, jobs: Sequence[JobRow]) -> None:
         """Read what is needed of more jobs."""
-        missing = [job.tenant_id for job in jobs if job.tenant_id not in self.tenants]
-        self.tenants.update(tenant_names(session, missing))
+        self.name_tenants(session, (job.tenant_id for job in jobs))
         ids = [job.id for job in jobs if job.id not in self.work] if self.runs_commands else []
         for first in range(0, len(ids), _AT_ONCE):
             some = ids[first : first + _AT_ONCE]
@@ -55,6 +54,10 @@ class Specs:
                 col(JobCommand.job_id).in_(some)
             )
             self.work.update(dict(session.exec(rows).all()))
+
+    def name_tenants(self, session: Session, ids: Iterable[str]) -> None:
+        missing = sorted({tenant_id for tenant_id in ids if tenant_id not in self.tenants})
+        self.tenants.update(tenant_names(session, missing))
 
     def spec(self, row: JobRow) -> JobSpec | None:
         """Return the spec of a known job; None if it can never run."""
