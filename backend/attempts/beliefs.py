@@ -9,9 +9,10 @@ import numpy as np
 from sqlmodel import Session, col, select
 
 from backend.answers import answer_of
+from backend.attempts.gradients import believed_gradient, latest_gradients
 from backend.attempts.job_restarts import restart_of
 from backend.attempts.locality import measured_of, penalties_of
-from backend.attempts.models import AttemptRow, GradientSample, JobFit, JobMemory, StepSample
+from backend.attempts.models import AttemptRow, JobFit, JobMemory, StepSample
 from backend.attempts.profiles import why_given_up
 from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster, Node
@@ -56,7 +57,7 @@ def show_belief(session: Session, job: Job) -> BeliefOut:
     seconds, parts = restart_of(session, cluster, job)
     return BeliefOut(
         types=[_fit(fit, samples, cluster) for fit in fits],
-        gradient=_gradient(session, job.id, cluster),
+        gradient=_gradient(session, job, cluster, now),
         played=not cluster.runs_commands,
         restart_seconds=seconds,
         restart=[answer_of(RestartPartOut, part) for part in parts],
@@ -134,16 +135,16 @@ def _curves(fit: JobFit) -> list[CurveOut]:
     return curves
 
 
-def _gradient(session: Session, job_id: str, cluster: Cluster) -> GradientOut | None:
-    newest = select(GradientSample).where(GradientSample.job_id == job_id)
-    found = session.exec(newest.order_by(col(GradientSample.id).desc()).limit(1)).first()
-    if found is None:
+def _gradient(session: Session, job: Job, cluster: Cluster, now: float) -> GradientOut | None:
+    rows = latest_gradients(session, col(Job.id) == job.id).get(job.id, ())
+    believed = believed_gradient(rows, now)
+    if believed is None:
         return None
-    phi = float(noise_scale(found.square, found.variance, float(found.batch_size)))
+    phi = noise_scale(believed.square, believed.variance, float(rows[0].batch_size))
     return GradientOut(
-        noise_scale=phi,
-        steps=found.steps,
-        at=shown_at(cluster, found.at_seconds),
+        noise_scale=float(phi),
+        steps=rows[0].steps,
+        at=shown_at(cluster, rows[0].at_seconds),
     )
 
 

@@ -12,7 +12,10 @@ import statistics
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
+from maat.scheduling.belief import GradientStatistics
+from maat.scheduling.efficiency import noise_scale
 from maat.scheduling.fitting import LEAST_STEP_SECONDS, Sample
 
 MOST_SLOWER = 3.0
@@ -257,6 +260,25 @@ def _connected(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
                     if number in waiting:
                         waiting.discard(number)
                         line.append(number)
+
+
+def usual_gradient(
+    measured: Sequence[tuple[GradientStatistics, float]],
+) -> GradientStatistics | None:
+    """Return the gradient of median noise of one job's latest reports; None of none.
+
+    `measured`: with the age of each, s. One report decides nothing, and a noise scale says no more
+    than that every sample of a large batch has its full value: goodput is never above throughput,
+    which is bounded by samples. Noise itself has no bound: it grows 16,000 times in a training that
+    was published (deepspeech2 of the catalog).
+    """
+    kept = [(each, age) for each, age in measured if age < FORGOTTEN_SECONDS]
+    if not kept:
+        return None
+    ordered = sorted(kept, key=lambda one: noise_scale(one[0].square, one[0].variance, 1.0))
+    weights = [weight_of(ENOUGH_REPORTS, age) for _, age in ordered]
+    reached = [before >= sum(weights) / 2 * (1 - _SAME) for before in accumulate(weights)]
+    return ordered[reached.index(True)][0]
 
 
 OfKind = Sequence[tuple[str, Sequence[Sample]]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from scheduling.examples import job, round_of, spec
 
+from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.evidence import (
     ENOUGH_REPORTS,
@@ -28,6 +30,7 @@ from maat.scheduling.evidence import (
     pooled,
     relative_scores,
     relative_times,
+    usual_gradient,
     weight_of,
 )
 from maat.scheduling.fitting import Sample
@@ -180,6 +183,23 @@ def test_other_batches_say_what_a_step_takes_at_least() -> None:
     (smaller, larger) = bounded_samples([steps(1e-6, batch=16), steps(1e-6, batch=64)], kind)
     assert smaller.step_seconds - smaller.sync_seconds == pytest.approx(0.15 / MOST_FASTER)
     assert larger.step_seconds - larger.sync_seconds == pytest.approx(0.3 / MOST_FASTER)
+
+
+def test_the_noise_of_a_job_is_the_median_of_its_latest_reports_old_ones_counting_less() -> None:
+    def noise(*ratios: float, ages: Sequence[float] = (0.0,) * 9) -> float | None:
+        measured = [GradientStatistics(2.0, 2.0 * ratio) for ratio in ratios]
+        found = usual_gradient(list(zip(measured, ages, strict=False)))
+        return None if found is None else found.variance / found.square
+
+    assert noise() is None
+    assert noise(5.0) == 5.0
+    assert noise(5.0, 7.0) == 5.0, "of two the one that claims less"
+    assert noise(1e18, 6.0, 5.0, 0.0, 7.0) == 6.0
+    week = HALF_LIFE_SECONDS
+    assert noise(9.0, 1.0, 1.1, ages=(0.0, 2 * week, 2 * week)) == 9.0
+    assert noise(9.0, ages=(5 * week,)) is None
+    vanishing = [(GradientStatistics(0.0, 1.0), 0.0), (GradientStatistics(1.0, 1.0), 0.0)]
+    assert usual_gradient(vanishing) == GradientStatistics(1.0, 1.0)
 
 
 def test_a_tenant_of_many_jobs_does_not_say_alone_what_is_usual_of_a_shared_model() -> None:

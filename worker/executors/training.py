@@ -333,7 +333,7 @@ class Training:
             total=self._work(job_id, attempts),
             place=self._place,
             waits_for_profile=job_id in self._before_profile,
-            gradient=self._tables.gradients.get(job_id),
+            gradient=next(iter(self._tables.gradients.get(job_id, ())), None),
             now=now,
         )
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from backend.models import AttemptRow, GradientSample, JobFit, StepSample
+from backend.models import AttemptRow, JobFit, StepSample
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.efficiency import noise_scale
@@ -45,7 +45,7 @@ def fit_again(
 def belief_of(
     samples: Mapping[str, tuple[Sample, ...]],
     fits: Mapping[str, JobFit],
-    gradient: GradientSample | None,
+    gradient: GradientStatistics | None,
     attempts: Sequence[AttemptRow],
 ) -> Belief:
     """Return the belief; every type with samples must have a fit.
@@ -57,8 +57,7 @@ def belief_of(
     }
     ran = [row for row in attempts if row.running_seconds is not None]
     peak = max((row.gpu_count for row in ran if row.kind == AttemptKind.TRAIN), default=0)
-    known = None if gradient is None else GradientStatistics(gradient.square, gradient.variance)
-    return Belief(by_type, known, peak)
+    return Belief(by_type, gradient, peak)
 
 
 def plan_of(spec: JobSpec, belief: Belief, held: Allocation, node_count: int) -> BatchPlan:

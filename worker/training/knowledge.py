@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
+from backend.attempts.gradients import believed_gradient
 from backend.attempts.locality import penalties_of
 from backend.attempts.restarts import restart_parts, restart_seconds
 from backend.commands.spec import command_spec
@@ -114,7 +115,8 @@ class Knowledge:
             store = sa.update(_FITS).where(mine) if kind in known else sa.insert(_FITS)
             self._writes.append(Write(store.values(**fit.model_dump())))
         tables = self._tables
-        gradient, attempts = tables.gradients.get(job_id), tables.attempts.get(job_id, ())
+        gradient = believed_gradient(tables.gradients.get(job_id, ()), now)
+        attempts = tables.attempts.get(job_id, ())
         return belief_of(samples, {**known, **fresh}, gradient, attempts)
 
     def _kind(self, job_id: JobId, gpu_type: str) -> Sequence[tuple[str, Sequence[Sample]]]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
 
-from sqlmodel import Session, SQLModel, col, func, select
+import sqlalchemy as sa
+from sqlmodel import Session, SQLModel, col, select
 
 from backend.attempts.comparisons import MeasuredScore, measured_scores
+from backend.attempts.gradients import latest_gradients
 from backend.attempts.locality import ByModel, measured_on
 from backend.attempts.shared_models import shared_models
 from backend.models import (
@@ -34,7 +36,8 @@ Row = TypeVar("Row", bound=SQLModel)
 class TrainingTables:
     """The rows of the unfinished jobs of one cluster, by job.
 
-    `attempts`: ascending by number. `gradients`: the newest. `fits`: by GPU type. `faults`: by the
+    `attempts`: ascending by number. `gradients`: the latest, the
+    newest first. `fits`: by GPU type. `faults`: by the
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by attempt.
     `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
     many. `penalties`: what steps across nodes were measured to cost, by tenant and model.
@@ -45,7 +48,7 @@ class TrainingTables:
     commands: Mapping[JobId, JobCommand]
     attempts: Mapping[JobId, Sequence[AttemptRow]]
     samples: Mapping[JobId, Sequence[StepSample]]
-    gradients: Mapping[JobId, GradientSample]
+    gradients: Mapping[JobId, Sequence[GradientSample]]
     fits: Mapping[JobId, Mapping[str, JobFit]]
     faults: Mapping[str, str]
     scores: Sequence[MeasuredScore]
@@ -57,25 +60,16 @@ class TrainingTables:
 
 
 def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
-    unfinished = (
-        select(Job.id)
-        .where(Job.cluster_id == cluster.id, col(Job.finished_seconds).is_(None))
-        .scalar_subquery()
+    unfinished_jobs = sa.and_(
+        col(Job.cluster_id) == cluster.id, col(Job.finished_seconds).is_(None)
     )
+    unfinished = select(Job.id).where(unfinished_jobs).scalar_subquery()
 
     def of_jobs(table: type[Row], *order: Any) -> Mapping[JobId, Sequence[Row]]:
         job_id = table.job_id  # type: ignore[attr-defined]
         found = session.exec(select(table).where(job_id.in_(unfinished)).order_by(job_id, *order))
         return {key: list(rows) for key, rows in groupby(found, lambda row: row.job_id)}  # type: ignore[attr-defined]
 
-    newest = (
-        select(func.max(GradientSample.id))
-        .where(col(GradientSample.job_id).in_(unfinished))
-        .group_by(col(GradientSample.job_id))
-    )
-    gradients = session.exec(
-        select(GradientSample).where(col(GradientSample.id).in_(newest.scalar_subquery()))
-    )
     faulty = session.exec(
         select(Node).where(Node.cluster_id == cluster.id, col(Node.fault).is_not(None))
     )
@@ -83,7 +77,7 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
         {key: rows[0] for key, rows in of_jobs(JobCommand).items()},
         of_jobs(AttemptRow, col(AttemptRow.number)),
         of_jobs(StepSample, col(StepSample.id)),
-        {row.job_id: row for row in gradients},
+        latest_gradients(session, unfinished_jobs),
         {key: {row.gpu_type: row for row in rows} for key, rows in of_jobs(JobFit).items()},
         {node.name: node.fault or "" for node in faulty},
         measured_scores(session, cluster),
