@@ -7,6 +7,7 @@ from math import copysign, inf, isfinite, isinf
 
 from frontend.formatting import ABSENT, number, percent, plural
 from frontend.routing import path_to
+from maat.api.measurements import UsedOut
 from maat.api.papers import PaperItemOut, ReproducedRowOut
 
 PAPER_NAMES = {"sia": "Sia", "pollux": "Pollux", "bsbf": "SJF-BSBF", "pal": "PAL"}
@@ -32,9 +33,12 @@ def item_names(item: PaperItemOut) -> str:
     return ", ".join(map(item_name, (item["key"], *item["also"])))
 
 
-def item_address(paper: str, key: str, reproduction: str | None = None) -> str:
-    """Return the page of an item, as one reproduction made it if that is given."""
-    return path_to(f"/papers/{paper}/{key}", reproduction=reproduction)
+def item_address(paper: str, key: str, reproduction: str | None = None, **own: str) -> str:
+    """Return the page of an item, as one reproduction made it if that is given.
+
+    `own`: the uploads by kind that it offers to make it of.
+    """
+    return path_to(f"/papers/{paper}/{key}", reproduction=reproduction, **own)
 
 
 def size_of(*, quick: bool) -> str:
@@ -58,6 +62,27 @@ def cost_of(items: Sequence[PaperItemOut], size: str) -> str:
     total = sum(known)
     about = "less than a CPU minute" if total < 1 else f"about {number(total, 2)} CPU minutes"
     return f"{about}, {plural(unknown, 'item')} not measured" if unknown else about
+
+
+def runs_of(items: Sequence[PaperItemOut]) -> int:
+    """Return how many runs these items have together, whole."""
+    return sum(item["whole_runs"] or 0 for item in items)
+
+
+def whole_words(items: Sequence[PaperItemOut], most: int) -> str:
+    """`whole: 27 runs`; of too many also why there is none: `…, above the limit of 100`."""
+    runs = runs_of(items)
+    words = f"whole: {plural(runs, 'run')}"
+    return words if runs <= most else f"{words}, above the limit of {number(most)}"
+
+
+def own_words(measurements: Sequence[UsedOut]) -> str:
+    """`of lab-2026`; empty where all is of published data."""
+    names = [
+        each["name"] if each["gpu_type"] is None else f"{each['name']}#{each['gpu_type']}"
+        for each in measurements
+    ]
+    return f"of {' and '.join(names)}" if names else ""
 
 
 def possible(items: Sequence[PaperItemOut]) -> list[PaperItemOut]:

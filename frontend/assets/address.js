@@ -263,6 +263,10 @@
         /* The rule of finish-time fairness; the first of the list needs no mention. */
         ruleInUrl(rule) { return setQuery({rule: rule === 'mean-of-ratios' ? null : rule}); },
 
+        uploadsInUrl(profiles, trace, variability, interference) {
+            return setQuery({profiles, trace, variability, interference});
+        },
+
         pageInUrl(page) { return setQuery({page: page > 1 ? page : null}); },
 
         /* What the matrix of a round shows; its first page does again. */

@@ -5,9 +5,10 @@ The list of the papers and the page of an item have them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 from uuid import uuid4
 
 import dash_mantine_components as dmc
@@ -20,7 +21,18 @@ from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.dialogs import question, register_question
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
-from frontend.papers import QUICK, WHOLE, cost_of, item_name, paper_name, size_of
+from frontend.formatting import plural
+from frontend.papers import (
+    QUICK,
+    WHOLE,
+    cost_of,
+    item_name,
+    own_words,
+    paper_name,
+    runs_of,
+    size_of,
+    whole_words,
+)
 from maat.api.papers import PaperItemOut, ReproductionOut
 from maat.client import AsyncClient, calls
 from maat.client.calls import RawBody
@@ -33,7 +45,10 @@ GOES_ALREADY = "It waits or runs already"
 
 
 class Pressed(TypedDict):
-    """A press of a button that reproduces. `item` empty: all of the paper; `size`: of its runs."""
+    """A press of a button that reproduces. `item` empty: all of the paper; `size`: of its runs.
+
+    `runs`: how many, in words; empty if quick. `own`: the uploads that stand in, as JSON by kind.
+    """
 
     at: int
     paper: str
@@ -41,6 +56,8 @@ class Pressed(TypedDict):
     name: str
     size: str
     cost: str
+    runs: NotRequired[str]
+    own: NotRequired[str]
 
 
 class Cancelled(TypedDict):
@@ -71,30 +88,45 @@ def reproduce_buttons(
     items: Sequence[PaperItemOut],
     *,
     is_whole_paper: bool = False,
-    has_whole: bool,
+    most_whole: int,
     is_prominent: bool = False,
+    own: Mapping[str, str] | None = None,
 ) -> list[Component]:
     """Return the buttons that reproduce an item, or all items that can be made of a paper.
 
-    Quick begins at once; whole asks first. `has_whole`: whether the service makes whole ones.
+    Quick begins at once; whole asks first. `most_whole`: how many runs the service plays for a
+    whole one, and 0: it makes none; of more the button says why it begins nothing. `own`: the
+    uploads that stand in for published data, by kind.
     """
     of_paper = paper_name(paper)
     key = "" if is_whole_paper else items[0]["key"]
     name = f"all of {of_paper}" if is_whole_paper else f"{item_name(key)} of {of_paper}"
     looks = ("filled", "default") if is_prominent else ("default", "subtle")
     words = ("Reproduce all" if is_whole_paper else "Reproduce", "Whole …")
+    runs = {QUICK: "", WHOLE: plural(runs_of(items), "run")}
+    refused = {QUICK: False, WHOLE: runs_of(items) > most_whole}
     return [
         dmc.Button(
             text,
             variant=look,
             size="xs" if is_prominent else "compact-sm",
+            disabled=refused[size],
             **click_target(
-                _PRESSED, paper=paper, item=key, name=name, size=size, cost=cost_of(items, size)
+                _PRESSED,
+                paper=paper,
+                item=key,
+                name=name,
+                size=size,
+                cost=cost_of(items, size),
+                runs=runs[size],
+                own=json.dumps(own or {}),
             ),
-            **aria(f"Reproduce {name}, {size}"),
+            **aria(
+                f"Reproduce {name}, " + (whole_words(items, most_whole) if refused[size] else size)
+            ),
         )
         for size, text, look in zip((QUICK, WHOLE), words, looks, strict=True)
-        if size == QUICK or has_whole
+        if size == QUICK or most_whole > 0
     ]
 
 
@@ -124,17 +156,31 @@ def runs_words(state: str, done: int, total: int) -> str:
 
 
 def begun_words(pressed: Pressed) -> str:
-    return f"{_capital(pressed['name'])}, {pressed['size']}: {pressed['cost']}."
+    name = f"{_capital(pressed['name'])}{_of_own(pressed)}"
+    return f"{name}, {pressed['size']}: {pressed['cost']}."
 
 
 def question_of(pressed: Pressed) -> str | None:
     """Return what to ask before a whole reproduction; a quick one begins at once."""
     if pressed["size"] != WHOLE:
         return None
+    what = "all traces and seeds of the paper" if not _own(pressed) else "all seeds of the paper"
     return (
-        f"{_capital(pressed['name'])} with all traces and seeds of the paper: {pressed['cost']}. "
+        f"{_capital(pressed['name'])}{_of_own(pressed)} with {what}: "
+        f"{pressed.get('runs', '')}, {pressed['cost']}. "
         "What was run before is not run again, and cancelling keeps what was made."
     )
+
+
+def _own(pressed: Pressed) -> dict[str, str]:
+    """Return the uploads that stand in, by kind."""
+    own: dict[str, str] = json.loads(pressed.get("own") or "{}")
+    return own
+
+
+def _of_own(pressed: Pressed) -> str:
+    names = _own(pressed).values()
+    return f" of {' and '.join(names)}" if names else ""
 
 
 def _capital(words: str) -> str:
@@ -176,6 +222,7 @@ async def begin_whole(api: Api, *, chosen: Pressed) -> Changes:
 
 async def _begin(api: Api, pressed: Pressed) -> Changes:
     body: RawBody = {"paper": pressed["paper"], "quick": pressed["size"] == QUICK}
+    body.update(_own(pressed))
     if pressed["item"]:
         body["items"] = [pressed["item"]]
     try:
@@ -201,7 +248,10 @@ def _is_of(going: ReproductionOut, pressed: Pressed) -> bool:
     items = [item["key"] for item in going["items"]]
     is_same_work = items == [pressed["item"]] if pressed["item"] else len(items) > 1
     size = size_of(quick=going["quick"])
-    return going["paper"] == pressed["paper"] and size == pressed["size"] and is_same_work
+    own = own_words(going["measurements"]).removeprefix("of ")
+    is_of_same = own == " and ".join(name for _, name in sorted(_own(pressed).items()))
+    is_as_large = going["paper"] == pressed["paper"] and size == pressed["size"]
+    return is_as_large and is_same_work and is_of_same
 
 
 async def cancel(api: Api, *, pressed: Cancelled | None) -> Changes:

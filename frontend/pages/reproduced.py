@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict
@@ -22,6 +23,12 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
+from frontend.components.own_uploads import (
+    LABELS,
+    chosen_uploads,
+    upload_fields,
+    uploads_in,
+)
 from frontend.components.reproduce import MAY_RUN, changed, reproduce_buttons, reproduce_parts
 from frontend.components.states import FINAL_STATES
 from frontend.figures.reproduced import has_panels, reproduced_figure
@@ -29,11 +36,12 @@ from frontend.pages.reproduced_parts import (
     files,
     not_made,
     notes,
+    own_lines,
     progress,
     table,
     title_of,
 )
-from frontend.papers import agreement, item_name, paper_name
+from frontend.papers import agreement, item_name, paper_name, runs_of, whole_words
 from frontend.routing import QueryValue, query_value, register_title, title_output, title_store
 from maat.api.operations import OperationOut
 from maat.api.papers import (
@@ -46,7 +54,7 @@ from maat.client import ApiError, AsyncClient, calls
 
 PAGE = "reproduced"
 # What a failed answer empties.
-PARTS = ("actions", "verdict", "why", "table", "notes", "files")
+PARTS = ("actions", "own", "verdict", "why", "table", "notes", "files")
 
 
 class Asked(TypedDict):
@@ -70,8 +78,18 @@ def layout(
     paper: QueryValue = "",
     item: QueryValue = "",
     reproduction: QueryValue = None,
+    profiles: QueryValue = None,
+    trace: QueryValue = None,
+    variability: QueryValue = None,
+    interference: QueryValue = None,
     **_query: object,
 ) -> html.Div:
+    own = {
+        "profiles": profiles,
+        "trace": trace,
+        "variability": variability,
+        "interference": interference,
+    }
     asked = Asked(
         paper=query_value(paper) or "",
         item=query_value(item) or "",
@@ -97,6 +115,8 @@ def layout(
             dcc.Store(id="reproduced-of", data=dict(asked)),
             title_store(PAGE),
             dmc.Group(head, justify="space-between", className="page-head"),
+            upload_fields(own),
+            html.Div(id="reproduced-own", className="hint", role="status"),
             html.Div(id="reproduced-verdict", className="verdict sentence", role="status"),
             html.P(id="reproduced-why", className="why"),
             html.Div(id="reproduced-progress", role="status"),
@@ -115,7 +135,7 @@ def register(app: Dash, api: Api) -> None:
         name="Item of a paper",
         title="Item of a paper",
         layout=layout,
-        takes={"reproduction": anything},
+        takes={"reproduction": anything, **dict.fromkeys(LABELS, anything)},
     )
     answer(
         app,
@@ -135,19 +155,27 @@ def register(app: Dash, api: Api) -> None:
             "_live": Input("live", "data"),
             "scheme": Input("scheme", "data"),
             "_changed": changed(),
+            "own": chosen_uploads(),
         },
         state={"asked": State("reproduced-of", "data")},
     )
 
 
 async def show(
-    api: Api, *, _live: object, scheme: str | None, _changed: int, asked: Asked
+    api: Api,
+    *,
+    _live: object,
+    scheme: str | None,
+    _changed: int,
+    asked: Asked,
+    own: Mapping[str, str | None],
 ) -> Changes:
     if not scheme:
         return NOTHING
+    uploads = uploads_in(own)
     try:
         async with api.visitor() as maat:
-            papers = await maat.send(calls.papers())
+            papers = await maat.send(calls.papers(**uploads))
             may_run = MAY_RUN in (await maat.send(calls.me()))["permissions"]
             item = item_in(papers, asked["paper"], asked["item"])
             if item is None:
@@ -156,11 +184,13 @@ async def show(
             newest = await _newest(maat, item)
     except Failure as error:
         return failed(error)
-    if shown is None and newest is not None and newest.item["state"] == "succeeded":
+    ended = newest is not None and newest.item["state"] == "succeeded"
+    if shown is None and newest is not None and ended and not newest.of["measurements"]:
         shown = newest  # it ended between the two answers
     runs = newest is not None and newest.item["state"] not in FINAL_STATES
     return {
-        **_about(papers, asked["paper"], item, may_run=may_run, runs=runs),
+        **_about(papers, asked["paper"], item, may_run=may_run, runs=runs, own=uploads),
+        "own": own_lines(asked["paper"], item, None if shown is None else shown.of),
         "progress": newest and progress(newest.of, newest.item, newest.operation, may_run=may_run),
         **(_nothing(item, may_run=may_run, runs=runs) if shown is None else _made(shown, scheme)),
     }
@@ -200,18 +230,25 @@ async def _making(maat: AsyncClient, reproduction: str, key: str) -> Making:
 
 
 def _about(
-    papers: PapersOut, paper: str, item: PaperItemOut, *, may_run: bool, runs: bool
+    papers: PapersOut,
+    paper: str,
+    item: PaperItemOut,
+    *,
+    may_run: bool,
+    runs: bool,
+    own: Mapping[str, str],
 ) -> Changes:
     """Return what is said of an item, whether it was made or not."""
     can = may_run and not runs and item["because"] is None
+    most = papers["most_whole_runs"]
+    refused = can and 0 < most < runs_of([item])
     return {
         "title": f"{item_name(item['key'])} · {paper_name(paper)}",
         "head": html.H1(title_of(paper, item), className="page-title"),
         "actions": [
+            html.Span(whole_words([item], most), className="caption") if refused else None,
             *(
-                reproduce_buttons(
-                    paper, [item], has_whole=papers["most_whole_runs"] > 0, is_prominent=True
-                )
+                reproduce_buttons(paper, [item], most_whole=most, is_prominent=True, own=own)
                 if can
                 else []
             ),

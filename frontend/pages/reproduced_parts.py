@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import dash_mantine_components as dmc
-from dash import html
+from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.attributes import aria
+from frontend.attributes import Props, aria
 from frontend.components.cards import card, empty_state, folded
 from frontend.components.reproduce import (
     cancel_button,
@@ -23,8 +23,10 @@ from frontend.papers import (
     QUICK,
     cost_of,
     difference_words,
+    item_address,
     item_name,
     item_names,
+    own_words,
     paper_name,
     size_of,
 )
@@ -38,6 +40,26 @@ _MEASURED = ("Published", "Ours", "Difference", "± over runs", "Runs")
 
 def title_of(paper: str, item: PaperItemOut) -> str:
     return f"{paper_name(paper)}, {item_names(item)}: {item['title']}"
+
+
+def own_lines(paper: str, item: PaperItemOut, shown: ReproductionOut | None) -> list[Component]:
+    """Say of which uploads the shown result is, and lead to the newest that is of uploads."""
+    lines: list[Component] = []
+    if shown is not None and shown["measurements"]:
+        lines.append(
+            html.Div(
+                f"This is {own_words(shown['measurements'])}, not of published data.",
+                className="told",
+            )
+        )
+    newest, shown_id = item["newest"], None if shown is None else shown["id"]
+    if newest is None or newest["reproduction_id"] == shown_id or newest["state"] != "succeeded":
+        return lines
+    if newest["measurements"]:
+        words = f"Last made {own_words(newest['measurements'])}: show it"
+        address = item_address(paper, item["key"], newest["reproduction_id"])
+        lines.append(html.Div(dcc.Link(words, href=address)))
+    return lines
 
 
 def progress(
@@ -62,7 +84,8 @@ def progress(
     elif may_run:
         aside.append(cancel_button(reproduction["operation_id"], item_name(item["key"])))
     others = len(reproduction["items"]) - 1
-    words = f"Being made, {size_of(quick=reproduction['quick'])}" + (
+    size = size_of(quick=reproduction["quick"])
+    words = f"Being made, {size} {own_words(reproduction['measurements'])}".strip() + (
         f", with {plural(others, 'other item')}" if others else ""
     )
     line = dmc.Group(
@@ -109,12 +132,13 @@ def _table(labels: Sequence[str], rows: Sequence[ReproducedRowOut]) -> Component
         ]
     )
     return html.Table(
-        [html.Thead(head), html.Tbody([_row(row) for row in rows])],
-        className="plain-table many-columns",
+        [html.Thead(head), html.Tbody([_row(labels, row) for row in rows])],
+        className="plain-table many-columns compared",
     )
 
 
-def _row(row: ReproducedRowOut) -> html.Tr:
+def _row(labels: Sequence[str], row: ReproducedRowOut) -> html.Tr:
+    """Return a row; on a phone it is a block, in which each number stands below its head."""
     numbers = (
         row["published"] or ABSENT,
         number(row["ours"]),
@@ -124,11 +148,21 @@ def _row(row: ReproducedRowOut) -> html.Tr:
     )
     return html.Tr(
         [
-            *(html.Td(cell) for cell in row["of"]),
-            html.Td(row["measure"]),
-            *(html.Td(cell, className="number") for cell in numbers),
+            *(
+                html.Td(cell, **_head(label))
+                for label, cell in zip(labels, row["of"], strict=False)
+            ),
+            html.Td(row["measure"], className="measure"),
+            *(
+                html.Td(cell, className="number", **_head(head))
+                for head, cell in zip(_MEASURED, numbers, strict=True)
+            ),
         ]
     )
+
+
+def _head(words: str) -> Props:
+    return {"data-head": words}
 
 
 def notes(item: ReproducedItemDetail, reproduction: ReproductionOut) -> list[Component]:

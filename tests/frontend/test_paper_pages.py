@@ -7,13 +7,14 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
+from frontend.components.own_uploads import upload_fields, uploads_in
 from frontend.components.reproduce import question_of
 from frontend.figures.reproduced import has_panels, reproduced_figure
 from frontend.pages.papers.items import data_note, last_result, sections, tiles
 from frontend.pages.papers.made import made_table
 from frontend.pages.papers.running import running
 from frontend.pages.reproduced import item_in
-from frontend.pages.reproduced_parts import MOST_BESIDE, not_made, progress, table
+from frontend.pages.reproduced_parts import MOST_BESIDE, not_made, own_lines, progress, table
 from frontend.papers import (
     PAPER_NAMES,
     QUICK,
@@ -37,6 +38,7 @@ RUNNING = {
     "done": 3,
     "total": 5,
     "finished_at": None,
+    "measurements": [],
 }
 MADE = {
     **RUNNING,
@@ -58,6 +60,8 @@ def item(key: str = "fig-1", **changed: Any) -> Any:
         "emulated": False,
         "quick_cpu_minutes": 0.5,
         "whole_cpu_minutes": None,
+        "whole_runs": 40,
+        "takes": ["variability"],
         **NEVER,
         **changed,
     }
@@ -113,6 +117,7 @@ def reproduction(*states: str, **changed: Any) -> Any:
         "state": "running",
         "done": 2,
         "total": 8,
+        "measurements": [],
         "items": items,
         **changed,
     }
@@ -214,6 +219,48 @@ def test_a_service_that_makes_no_whole_ones_offers_none() -> None:
     assert ", whole" not in str(sections(papers(item(), most_whole_runs=0), None, may_run=True))
 
 
+def test_a_whole_one_says_its_runs_and_cannot_be_pressed_where_it_would_be_refused() -> None:
+    many = str(
+        sections(papers(item(whole_runs=40), item("fig-2", whole_runs=70)), None, may_run=True)
+    )
+    assert "whole: 110 runs, above the limit of 100" in many, "of both together"
+    assert many.count("disabled=True") == 1
+    assert "Reproduce all of PAL, whole: 110 runs, above the limit of 100" in many
+    assert "whole: 70 runs" in many
+    few = str(sections(papers(item(whole_runs=100)), None, may_run=True))
+    assert "disabled=True" not in few
+    alone = str(sections(papers(item(whole_runs=101)), None, may_run=True))
+    assert "Reproduce Figure 1 of PAL, whole: 101 runs, above the limit of 100" in alone
+    assert alone.count("disabled=True") == 2
+
+
+LAB: Any = [{"kind": "variability", "name": "lab", "gpu_type": None}]
+
+
+def test_what_is_made_of_uploads_is_told_apart() -> None:
+    of_lab = {**MADE, "reproduction_id": "rpr_9", "measurements": LAB}
+    listed = item(newest=of_lab)
+    assert "quick of lab, 28 Nov 10:00:00" in str(last_result(listed))
+    made = reproduction("succeeded", measurements=LAB)
+    assert "This is of lab, not of published data." in str(own_lines("pal", listed, made))
+    told = str(own_lines("pal", listed, reproduction("succeeded")))
+    assert "not of published data" not in told
+    assert "/papers/pal/fig-1?reproduction=rpr_9" in told
+    assert own_lines("pal", item(newest=MADE), None) == []
+    assert "quick of lab" in str(made_table([made]))
+    assert "PAL, quick of lab" in str(running([made], cancelling=(), may_run=True))
+
+
+def test_chosen_uploads_go_with_a_press_and_with_the_way_to_an_item() -> None:
+    chosen = {"variability": "lab"}
+    listed = str(sections(papers(item()), None, may_run=True, own=chosen))
+    assert "/papers/pal/fig-1?variability=lab" in listed
+    assert "variability" in listed.split("data-what")[1]
+    fields = str(upload_fields({"variability": "lab", "trace": None}))
+    assert "value='lab'" in fields
+    assert uploads_in({"variability": "lab", "trace": None, "profiles": ""}) == chosen
+
+
 def test_an_item_that_is_being_made_shows_how_far_it_is_and_offers_no_second_start() -> None:
     live = item(newest=RUNNING, newest_made=MADE)
     told = str(last_result(live))
@@ -259,10 +306,12 @@ def test_reports_are_offered_of_reproductions_that_made_something() -> None:
 def test_only_whole_reproductions_are_asked_about_first() -> None:
     press: Any = {"at": 1, "paper": "pal", "item": "", "name": "all of PAL", "cost": "about 9 h"}
     assert question_of({**press, "size": QUICK}) is None
-    asked = question_of({**press, "size": WHOLE})
+    asked = question_of({**press, "size": WHOLE, "runs": "80 runs", "own": ""})
     assert asked is not None
-    assert asked.startswith("All of PAL")
-    assert "about 9 h" in asked
+    assert asked.startswith("All of PAL with all traces and seeds of the paper: 80 runs, about 9 h")
+    of_lab = question_of({**press, "size": WHOLE, "runs": "9 runs", "own": '{"trace": "lab"}'})
+    assert of_lab is not None
+    assert of_lab.startswith("All of PAL of lab with all seeds of the paper: 9 runs")
 
 
 def test_an_item_is_found_by_each_of_its_names() -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 
 from dash import Dash, Input, Output, State
 
-from frontend.addresses import add_page, among
+from frontend.addresses import add_page, among, anything
 from frontend.api import Api
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import error_state
+from frontend.components.own_uploads import (
+    LABELS,
+    chosen_uploads,
+    register_own_uploads,
+    uploads_in,
+)
 from frontend.components.reproduce import MAY_RUN, changed, register_reproduce
 from frontend.components.states import FINAL_STATES
 from frontend.loading import by_part, loaded, may, nothing
@@ -33,9 +40,10 @@ def register(app: Dash, api: Api) -> None:
         title="Papers",
         order=9,
         layout=layout,
-        takes={"paper": among("paper", PAPER_NAMES)},
+        takes={"paper": among("paper", PAPER_NAMES), **dict.fromkeys(LABELS, anything)},
     )
     register_reproduce(app, api)
+    register_own_uploads(app, api)
     answer(
         app,
         partial(show, api),
@@ -43,15 +51,23 @@ def register(app: Dash, api: Api) -> None:
             name: Output(f"papers-{name}", "children")
             for name in ("tiles", "data", "running", "items", "made")
         },
-        inputs={"_live": Input("live", "data"), "_changed": changed()},
+        inputs={"_live": Input("live", "data"), "_changed": changed(), "own": chosen_uploads()},
         state={"chosen": State("papers-chosen", "data")},
     )
 
 
-async def show(api: Api, *, _live: object, _changed: int, chosen: str | None) -> Changes:
+async def show(
+    api: Api,
+    *,
+    _live: object,
+    _changed: int,
+    chosen: str | None,
+    own: Mapping[str, str | None],
+) -> Changes:
+    uploads = uploads_in(own)
     async with api.visitor() as maat:
         papers, found, me = await asyncio.gather(
-            loaded(maat.send(calls.papers())),
+            loaded(maat.send(calls.papers(**uploads))),
             loaded(maat.send(calls.reproductions(limit=SHOWN))),
             loaded(maat.send(calls.me())),
         )
@@ -63,7 +79,7 @@ async def show(api: Api, *, _live: object, _changed: int, chosen: str | None) ->
             "tiles": lambda: tiles(papers()["papers"], chosen),
             "data": lambda: data_note(papers(), may_run=runs),
             "running": lambda: running(live, cancelling=asked, may_run=runs) if found() else None,
-            "items": lambda: sections(papers(), chosen, may_run=runs),
+            "items": lambda: sections(papers(), chosen, may_run=runs, own=uploads),
             "made": lambda: made_table([e for e in found()["items"] if not is_live(e)]),
         },
         failed={

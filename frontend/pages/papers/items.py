@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
@@ -18,16 +19,29 @@ from frontend.papers import (
     item_address,
     item_names,
     minutes,
+    own_words,
     paper_name,
     possible,
     size_of,
+    whole_words,
 )
 from maat.api.papers import NewestOut, PaperItemOut, PaperOut, PapersOut
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the reader may reproduce. `most_whole`: runs of a whole one; `own`: uploads by kind."""
+
+    may_run: bool
+    most_whole: int
+    own: Mapping[str, str]
+
 
 _LOOKS = {
     "possible now": ("✓", "green"),
     "needs data": ("◔", "yellow"),
     "needs hardware": ("✗", "gray"),
+    "takes other data": ("✗", "gray"),
 }
 _HEADS = ("Item", "Shows", "Now", "CPU min, quick / whole", "Last result", "")
 _KINDS = ("", "shows", "now", "number", "last-result", "ways")
@@ -65,43 +79,48 @@ def data_note(papers: PapersOut, *, may_run: bool) -> list[Component]:
     return [html.Div(line, className="told-line") for line in lines]
 
 
-def sections(papers: PapersOut, chosen: str | None, *, may_run: bool) -> list[Component]:
-    """Return a card for each paper, or for the chosen one."""
+def sections(
+    papers: PapersOut,
+    chosen: str | None,
+    *,
+    may_run: bool,
+    own: Mapping[str, str] | None = None,
+) -> list[Component]:
+    """Return a card for each paper, or for the chosen one. `own`: the chosen uploads by kind."""
     shown = [paper for paper in papers["papers"] if chosen in (None, paper["name"])]
-    has_whole = papers["most_whole_runs"] > 0
-    return [_section(paper, may_run=may_run, has_whole=has_whole) for paper in shown]
+    offer = Offer(may_run, papers["most_whole_runs"], own or {})
+    return [_section(paper, offer) for paper in shown]
 
 
-def _section(paper: PaperOut, *, may_run: bool, has_whole: bool) -> Component:
+def _section(paper: PaperOut, offer: Offer) -> Component:
     can, name = possible(paper["items"]), paper_name(paper["name"])
     buttons: list[Component] = []
-    if may_run and can:
-        buttons = reproduce_buttons(paper["name"], can, is_whole_paper=True, has_whole=has_whole)
-    cost = html.Span(f"quick: {cost_of(can, QUICK)}", className="caption") if buttons else None
+    if offer.may_run and can:
+        buttons = reproduce_buttons(
+            paper["name"], can, is_whole_paper=True, most_whole=offer.most_whole, own=offer.own
+        )
+    whole = f"; {whole_words(can, offer.most_whole)}" if offer.most_whole else ""
+    words = f"quick: {cost_of(can, QUICK)}{whole}"
+    cost = html.Span(words, className="caption") if buttons else None
     aside = html.Div([cost, *buttons], className="actions")
     kinds = _KINDS if buttons else (*_KINDS[:-1], "")
     heads = zip(_HEADS, kinds, strict=True)
     head = html.Thead(html.Tr([html.Th(words, className=kind) for words, kind in heads]))
-    rows = [
-        _row(paper["name"], item, kinds, may_run=may_run, has_whole=has_whole)
-        for item in paper["items"]
-    ]
+    rows = [_row(paper["name"], item, kinds, offer) for item in paper["items"]]
     table = html.Table([head, html.Tbody(rows)], className="plain-table stacks items")
     title = html.Div(paper["title"], className="caption")
     return card(name, [title, html.Div(table, className="scroll-x")], aside=aside)
 
 
-def _row(
-    paper: str, item: PaperItemOut, kinds: Sequence[str], *, may_run: bool, has_whole: bool
-) -> html.Tr:
+def _row(paper: str, item: PaperItemOut, kinds: Sequence[str], offer: Offer) -> html.Tr:
     """`kinds`: the class of each column."""
-    link = dcc.Link(item_names(item), href=item_address(paper, item["key"]))
+    link = dcc.Link(item_names(item), href=item_address(paper, item["key"], **offer.own))
     cells: list[ComponentType] = [
         [item["title"], *_below(item)],
         standing_chip(item["standing"]),
-        f"{minutes(item['quick_cpu_minutes'])} / {minutes(item['whole_cpu_minutes'])}",
+        _cost(item, offer),
         last_result(item),
-        _buttons(paper, item, may_run=may_run, has_whole=has_whole),
+        _buttons(paper, item, offer),
     ]
     return html.Tr(
         [
@@ -112,6 +131,14 @@ def _row(
             ),
         ]
     )
+
+
+def _cost(item: PaperItemOut, offer: Offer) -> list[str | Component]:
+    """Return CPU minutes, quick and whole, and the runs of a whole one."""
+    words = f"{minutes(item['quick_cpu_minutes'])} / {minutes(item['whole_cpu_minutes'])}"
+    if not item["whole_runs"]:
+        return [words]
+    return [words, html.Div(whole_words([item], offer.most_whole), className="caption")]
 
 
 def _before(head: str) -> Props:
@@ -164,12 +191,14 @@ def result_chip(newest: NewestOut) -> html.Span:
 
 
 def _when(newest: NewestOut) -> str:
-    size = size_of(quick=newest["quick"])
-    return size if newest["finished_at"] is None else f"{size}, {clock(newest['finished_at'])}"
+    words = [size_of(quick=newest["quick"]), own_words(newest["measurements"])]
+    when = [] if newest["finished_at"] is None else [clock(newest["finished_at"])]
+    return ", ".join([" ".join(filter(None, words)), *when])
 
 
-def _buttons(paper: str, item: PaperItemOut, *, may_run: bool, has_whole: bool) -> html.Div:
+def _buttons(paper: str, item: PaperItemOut, offer: Offer) -> html.Div:
     is_live = item["newest"] is not None and item["newest"]["state"] not in FINAL_STATES
-    if not may_run or is_live or item["because"] is not None:
+    if not offer.may_run or is_live or item["because"] is not None:
         return html.Div()
-    return html.Div(reproduce_buttons(paper, [item], has_whole=has_whole), className="actions")
+    buttons = reproduce_buttons(paper, [item], most_whole=offer.most_whole, own=offer.own)
+    return html.Div(buttons, className="actions")

@@ -11,7 +11,7 @@ from frontend.attributes import aria
 from frontend.components.cards import empty_state
 from frontend.components.states import state_chip
 from frontend.formatting import clock
-from frontend.papers import item_address, item_name, paper_name, size_of
+from frontend.papers import item_address, item_name, own_words, paper_name, size_of
 from maat.api.papers import ReproductionOut
 from maat.client.calls import PREFIX
 
@@ -33,7 +33,7 @@ def _row(reproduction: ReproductionOut) -> html.Tr:
     cells = (
         paper_name(reproduction["paper"]),
         _items(reproduction),
-        size_of(quick=reproduction["quick"]),
+        f"{size_of(quick=reproduction['quick'])} {own_words(reproduction['measurements'])}".strip(),
         state_chip(reproduction["state"]),
         clock(reproduction["created_at"]),
         _files(reproduction),

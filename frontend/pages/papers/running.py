@@ -12,7 +12,7 @@ from frontend.components.cards import card
 from frontend.components.reproduce import cancel_button, cancelling, progress_bar, runs_words
 from frontend.components.states import FINAL_STATES, state_chip
 from frontend.formatting import plural
-from frontend.papers import item_address, item_name, paper_name, size_of
+from frontend.papers import item_address, item_name, own_words, paper_name, size_of
 from maat.api.papers import ReproducedItemOut, ReproductionOut
 
 
@@ -29,7 +29,9 @@ def running(
 def words_of(reproduction: ReproductionOut) -> str:
     """`Sia, quick: 3 of 19 items made`, or the only item's name."""
     items = reproduction["items"]
-    head = f"{paper_name(reproduction['paper'])}, {size_of(quick=reproduction['quick'])}"
+    size = size_of(quick=reproduction["quick"])
+    own = own_words(reproduction["measurements"])
+    head = f"{paper_name(reproduction['paper'])}, {size} {own}".strip()
     if len(items) == 1:
         return f"{head}: {item_name(items[0]['key'])}"
     ended = sum(item["state"] in FINAL_STATES for item in items)
