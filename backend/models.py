@@ -49,6 +49,7 @@ from backend.jobs.models import (
     JobEvent,
     JobPause,
 )
+from backend.laboratory.models import LaboratoryUse
 from backend.marginal_values.models import MarginalValueDay, SummedRounds
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.operations.models import Operation, OperationState
@@ -102,6 +103,7 @@ __all__ = [
     "JobMemory",
     "JobPause",
     "JobSecret",
+    "LaboratoryUse",
     "MarginalValueDay",
     "Measurement",
     "MeasurementFiles",

@@ -13,11 +13,8 @@ from celery import Celery
 
 from backend.settings import Settings
 
-RUN_SIMULATION = "maat.run_simulation"
-RUN_SWEEP_POINT = "maat.run_sweep_point"
+PLAY_NEXT_RUN = "maat.play_next_run"
 REPRODUCE = "maat.reproduce"
-RUN_PAPER_RUN = "maat.run_paper_run"
-RUN_EXPERIMENT = "maat.run_experiment"
 WORK_OUT_FAIRNESS = "maat.work_out_fairness"
 DELIVER_REPORT = "maat.deliver_report"
 PREVIEW_ROUND = "maat.preview_round"
@@ -29,11 +26,8 @@ FORECASTS_QUEUE = "forecasts"
 QUEUES = (ROUNDS_QUEUE, SIMULATIONS_QUEUE, FORECASTS_QUEUE)
 QUEUE_OF = {
     PREVIEW_ROUND: ROUNDS_QUEUE,  # somebody waits for it: no simulation goes first
-    RUN_SIMULATION: SIMULATIONS_QUEUE,
-    RUN_SWEEP_POINT: SIMULATIONS_QUEUE,
+    PLAY_NEXT_RUN: SIMULATIONS_QUEUE,  # whose it is, the worker finds in the rows
     REPRODUCE: SIMULATIONS_QUEUE,
-    RUN_PAPER_RUN: SIMULATIONS_QUEUE,
-    RUN_EXPERIMENT: SIMULATIONS_QUEUE,
     WORK_OUT_FAIRNESS: SIMULATIONS_QUEUE,
     DELIVER_REPORT: SIMULATIONS_QUEUE,
     FORECAST_CLUSTER: FORECASTS_QUEUE,

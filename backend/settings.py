@@ -79,7 +79,6 @@ class Settings(BaseSettings):
     changes_per_minute: int = Field(1200, ge=0)
     simulations_per_hour: int = Field(600, ge=0)
     whole_paper_runs: int = Field(100, ge=0)
-    paper_runs_at_once: int = Field(2, ge=1, le=256)
     session_idle_hours: float = Field(12.0, gt=0, le=A_CENTURY_OF_DAYS * 24)
     session_days: float = Field(7.0, gt=0, le=A_CENTURY_OF_DAYS)
     sign_in_tries: int = Field(10, ge=1)

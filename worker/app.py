@@ -27,6 +27,8 @@ from worker.own_policies import run_own_policies_apart
 
 TICK_SECONDS = 1.0
 DISPATCH_SECONDS = 3.0
+# Hints that runs wait: the beat repeats them, so that old ones need not hold up other tasks.
+HINT_SECONDS, MOST_HINTS = 15.0, 16
 HOUSEKEEPING_SECONDS = 30.0
 DEMO_SECONDS = 4.0
 # A message expires by the clock of the machine that reads it, which may differ this much from the

@@ -25,6 +25,7 @@ from backend.clocktime import cluster_seconds, utc_now
 from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.jobs.counting import counts_have_gathered, fold_counts
+from backend.laboratory.use import WINDOW, forget_old_use
 from backend.models import (
     AttemptRow,
     AuditRecord,
@@ -184,6 +185,12 @@ def prune_audit(database: Database, *, days: float) -> int:
     """Delete records of changes that are older than this."""
     before = utc_now() - timedelta(days=days)
     return _delete(database, AuditRecord, col(AuditRecord.at) < before)
+
+
+def prune_laboratory_use(database: Database) -> None:
+    """Delete what was charged to tenants before the day that counts."""
+    with database.session_scope() as session:
+        forget_old_use(session, before=utc_now() - 2 * WINDOW)
 
 
 def prune_sign_ins(database: Database, settings: Settings) -> None:

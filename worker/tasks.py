@@ -12,23 +12,28 @@ from backend.queue import (
     ANSWER_WHAT_IF,
     DELIVER_REPORT,
     FORECAST_CLUSTER,
+    PLAY_NEXT_RUN,
     PREVIEW_ROUND,
     REPRODUCE,
-    RUN_EXPERIMENT,
-    RUN_PAPER_RUN,
-    RUN_SIMULATION,
-    RUN_SWEEP_POINT,
     WORK_OUT_FAIRNESS,
     CeleryQueue,
 )
 from backend.settings import get_settings
 from worker import demo, housekeeping, retention
-from worker.app import DISPATCH_SECONDS, EXPIRES_SECONDS, TICK_SECONDS, app
+from worker.app import (
+    DISPATCH_SECONDS,
+    EXPIRES_SECONDS,
+    HINT_SECONDS,
+    MOST_HINTS,
+    TICK_SECONDS,
+    app,
+)
 from worker.fairness import days
 from worker.fairness import requests as fairness_requests
 from worker.fairness import work as fairness
 from worker.forecasts import what_if
 from worker.forecasts import work as forecasts
+from worker.laboratory.playing import Laboratory, waiting_runs
 from worker.live import commands as live_commands
 from worker.live import step as live
 from worker.papers import pruning, reproductions
@@ -36,8 +41,8 @@ from worker.papers import runs as paper_runs
 from worker.rehearsals import previews
 from worker.reports import due as reports
 from worker.rounds import marginal_values
-from worker.simulations import experiments, sweeps
 from worker.simulations import runs as simulations
+from worker.simulations import sweeps
 from worker.training.awaited import watch
 from worker.webhooks import keeping as webhook_keeping
 from worker.webhooks.courier import Courier
@@ -52,6 +57,11 @@ def database() -> Database:
 @lru_cache(maxsize=1)
 def courier() -> Courier:
     return Courier(database(), get_settings())
+
+
+@lru_cache(maxsize=1)
+def laboratory() -> Laboratory:
+    return Laboratory(database(), get_settings())
 
 
 @app.task(name="maat.tick")  # type: ignore[untyped-decorator]
@@ -95,24 +105,19 @@ def _look_at(cluster_id: str) -> None:
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send what has no worker: simulations, points of sweeps, experiments, reports, previews."""
-    for simulation_id, runs in simulations.waiting_simulations(database()):
-        for _ in range(runs):
-            run_simulation.delay(simulation_id)
+    """Send what has no worker: runs of the laboratory, reports, previews, questions, forecasts."""
+    simulations.end_cancelled(database())
     fairness_requests.settle(database())
     if fairness.is_waiting(database()) or days.are_due(database()):
         work_out_fairness.apply_async(expires=DISPATCH_SECONDS)
     sweeps.settle(database())
-    for key in sweeps.waiting_points(database()):
-        run_sweep_point.delay(key)
+    sweeps.queue_wanted_again(database())
     reproductions.end_cancelled(database())
     for reproduction_id in reproductions.waiting_reproductions(database()):
         reproduce.delay(reproduction_id)
-    for key in paper_runs.waiting_runs(database()):
-        run_paper_run.delay(key)
-    _send_paper_runs()
-    for experiment_id in experiments.waiting_experiments(database()):
-        run_experiment.delay(experiment_id)
+    paper_runs.queue_wanted_again(database())
+    for _ in range(min(waiting_runs(database()), MOST_HINTS)):
+        play_next_run.apply_async(expires=HINT_SECONDS)
     for delivery_id in reports.waiting_deliveries(database()):
         deliver_report.delay(delivery_id)
     for preview_id in previews.waiting_previews(database()):
@@ -130,41 +135,17 @@ def preview_round(preview_id: str) -> None:
     previews.begin(database(), preview_id)
 
 
-@app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
-def run_simulation(simulation_id: str) -> None:
-    """Run a simulation. One message per run occupies as many workers as there are."""
-    simulations.run_simulation(database(), simulation_id)
-
-
-@app.task(name=RUN_SWEEP_POINT)  # type: ignore[untyped-decorator]
-def run_sweep_point(key: str) -> None:
-    sweeps.run_point(database(), key)
+@app.task(name=PLAY_NEXT_RUN)  # type: ignore[untyped-decorator]
+def play_next_run() -> None:
+    """Play a run of the tenant whose turn it is; then there may be another, behind other tasks."""
+    if laboratory().play_next():
+        play_next_run.apply_async(expires=HINT_SECONDS)
 
 
 @app.task(name=REPRODUCE)  # type: ignore[untyped-decorator]
 def reproduce(reproduction_id: str) -> None:
-    """Open the items of a paper that are made again, and have their runs played."""
+    """Open the items of a paper that are made again."""
     reproductions.reproduce(database(), get_settings(), reproduction_id)
-    _send_paper_runs()
-
-
-@app.task(name=RUN_PAPER_RUN)  # type: ignore[untyped-decorator]
-def run_paper_run(key: str) -> None:
-    """Play a run of a paper, and show the items that waited for it."""
-    if paper_runs.play_run(database(), get_settings(), key) is not None:
-        reproductions.advance_all_with(database(), get_settings(), key)
-    _send_paper_runs()
-
-
-def _send_paper_runs() -> None:
-    for key in paper_runs.next_runs(database(), at_once=get_settings().paper_runs_at_once):
-        run_paper_run.delay(key)
-
-
-@app.task(name=RUN_EXPERIMENT)  # type: ignore[untyped-decorator]
-def run_experiment(experiment_id: str) -> None:
-    """Play the runs of an experiment that are left: once, however often this is asked."""
-    experiments.run_experiment(database(), experiment_id)
 
 
 @app.task(name=WORK_OUT_FAIRNESS)  # type: ignore[untyped-decorator]
@@ -213,6 +194,7 @@ def keep_house() -> None:
     webhook_keeping.give_up(database())
     webhook_keeping.prune(database(), days=get_settings().keep_deliveries_days)
     housekeeping.prune_previews(database())
+    housekeeping.prune_laboratory_use(database())
     housekeeping.prune_sign_ins(database(), get_settings())
     housekeeping.prune_logs(database(), get_settings())
     housekeeping.fold_job_counts(database())

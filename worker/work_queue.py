@@ -89,6 +89,7 @@ class WorkQueue(Generic[Row]):
         """
         now, connection = utc_now(), session.connection()
         first = sa.select(self._key).where(*where, self._claimable(now)).order_by(order).limit(1)
+        first = first.with_for_update(skip_locked=True)  # of PostgreSQL; SQLite has one writer
         begun = {"state": OperationState.RUNNING, "started_at": now, "heartbeat_at": now} | values
         while (key := connection.execute(first).scalar()) is not None:
             if self._update(session, self._key == key, self._claimable(now), **begun):
@@ -185,20 +186,14 @@ class WorkQueue(Generic[Row]):
         )
 
     def send_again(
-        self,
-        database: Database,
-        *where: Condition,
-        or_also: Condition | None = None,
-        returning: Mapped[str],
+        self, database: Database, *where: Condition, returning: Mapped[str]
     ) -> list[str]:
         """Queue again what has no worker, and return a column of those rows: they count as sent.
 
-        A row has none if its message is overdue or its worker has died. `or_also`: other rows to
-        queue again.
+        A row has none if its message is overdue or its worker has died.
         """
         now = utc_now()
-        alone = self._overdue(now) | self._stale(now)
-        wanted = sa.and_(*where, alone if or_also is None else alone | or_also)
+        wanted = sa.and_(*where, self._overdue(now) | self._stale(now))
         first = sa.select(self._key).where(wanted).limit(1)
         # Most often there is nothing: find that out without the writer's lock.
         with database.session_scope(writes=False) as session:
@@ -211,14 +206,17 @@ class WorkQueue(Generic[Row]):
             )
             return sorted(found.scalars())
 
-    def begun(self) -> Condition:
-        """Select rows that a worker has claimed, and those that were queued again since."""
-        running = col(self._table.state) == OperationState.RUNNING
-        return sa.or_(running, col(self._table.heartbeat_at).is_not(None))
+    def standings(self, now: datetime) -> tuple[Condition, Condition, Condition]:
+        """Return what selects rows that wait, those of them that a dead worker left, and the rest.
 
-    def abandoned(self) -> Condition:
-        """Select rows that a worker began and that none works on."""
-        return sa.and_(self.begun(), self._claimable(utc_now()))
+        The rest: rows that a living worker is at.
+        """
+        running = col(self._table.state) == OperationState.RUNNING
+        return self._claimable(now), self._stale(now), running & ~self._stale(now)
+
+    def has_not_ended(self) -> Condition:
+        """Select rows that wait or are worked on."""
+        return col(self._table.state).in_((OperationState.QUEUED, OperationState.RUNNING))
 
     def _update(self, session: Session, *where: Condition, **values: object) -> bool:
         """Write values into rows; return whether there were any."""

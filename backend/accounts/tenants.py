@@ -18,6 +18,7 @@ from backend.answers import answer_of
 from backend.audit.changes import Change, Shown, actor_of, record
 from backend.clocktime import utc_now
 from backend.fairness.weights import forget_weights, note_weight
+from backend.laboratory.use import forget_use
 from backend.problems import Conflict, NotFound
 from backend.settings import Settings
 from backend.web.conditional import check_version, check_version_if_sent
@@ -90,6 +91,7 @@ def remove_tenant(session: Session, principal: Principal, named: str, if_match: 
     try:
         with session.begin_nested():
             forget_weights(session, tenant.id)
+            forget_use(session, tenant.id)
             session.delete(tenant)
             session.flush()
     except IntegrityError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy.orm import defer
@@ -20,7 +21,7 @@ from backend.operations.models import Operation
 from backend.operations.service import begin_operation
 from backend.pagination import PageAsked, Rows
 from backend.problems import FieldError, Invalid, invalid_input
-from backend.queue import RUN_EXPERIMENT, Queue
+from backend.queue import PLAY_NEXT_RUN, Queue
 from backend.simulations.service import with_its_text
 from backend.simulations.stored import refuse_unreadable
 from backend.tenancy import find_owned, newest_owned
@@ -90,7 +91,7 @@ def store_experiment(
     )
     begin_operation(session, operation, experiment, result_url="/api/v1/experiments")
     keep_uses(session, prepared.uses, experiment.operation_id)
-    after_commit(session, lambda: queue.send(RUN_EXPERIMENT, experiment.id))
+    after_commit(session, partial(queue.send, PLAY_NEXT_RUN))
     return experiment
 
 

@@ -25,7 +25,7 @@ ENDED = frozenset({OperationState.SUCCEEDED, OperationState.FAILED, OperationSta
 
 
 class Operation(SQLModel, table=True):
-    """An operation. `done` of `total`, in `unit`.
+    """An operation. `done` of `total`, in `unit`. `cpu_seconds`: what it has taken until now.
 
     `heartbeat_at`: the last sign of life of its worker. `updated_at` changes with every update.
     """
@@ -42,6 +42,7 @@ class Operation(SQLModel, table=True):
     error: dict[str, Any] | None = Field(default=None, sa_type=Json)
     result_url: str | None = Field(default=None, max_length=500)
     cancel_requested: bool = False
+    cpu_seconds: float = 0.0
     owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
     tenant_id: str = Field(foreign_key="tenants.id", index=True, max_length=40)
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)

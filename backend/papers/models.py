@@ -54,8 +54,7 @@ class PaperRun(SQLModel, table=True):
     """One simulation or other work, shared by all items that need it.
 
     `key`: hash of its content, so that it is computed once. `state`: as an operation's.
-    `heartbeat_at`: when its message was last sent, or the worker's last sign of life; null while no
-    message was sent. `result`: large.
+    `heartbeat_at`: the worker's last sign of life. `result`: large.
     """
 
     __tablename__ = "paper_runs"

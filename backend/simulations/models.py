@@ -31,10 +31,9 @@ class SimulationRun(SQLModel, table=True):
     """A run of a simulation.
 
     `position` orders the runs as requested; `trace` is the number of the request's trace. `state`:
-    as an operation's. `done`: finished jobs. `heartbeat_at`: the worker's last sign of life, or,
-    for a run abandoned by its worker, when its message was last sent. `series`: what each job held
-    and achieved over time; null of a run of an earlier version. `result` and `series` are large:
-    lists must not load them.
+    as an operation's. `done`: finished jobs. `heartbeat_at`: the worker's last sign of life.
+    `series`: what each job held and achieved over time; null of a run of an earlier version.
+    `result` and `series` are large: lists must not load them.
     """
 
     __tablename__ = "simulation_runs"

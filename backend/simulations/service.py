@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -29,7 +30,7 @@ from backend.measurements.uses import (
 from backend.operations.models import Operation, OperationState
 from backend.operations.service import begin_operation, when_cancelled
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
-from backend.queue import RUN_SIMULATION, Queue
+from backend.queue import PLAY_NEXT_RUN, Queue
 from backend.simulations.conditions import (
     check_conditions,
     check_gpu_types,
@@ -133,8 +134,7 @@ def store_simulation(
 ) -> Simulation:
     simulation = _store(session, principal, prepared.request, jobs=prepared.jobs)
     keep_uses(session, prepared.uses, simulation.operation_id)
-    runs = len(prepared.request.runs) * len(prepared.request.traces)
-    after_commit(session, lambda: _send(queue, simulation.id, runs))
+    after_commit(session, partial(queue.send, PLAY_NEXT_RUN))
     return simulation
 
 
@@ -151,12 +151,6 @@ def _repeated(runs: Sequence[RunBody]) -> Iterator[FieldError]:
                 "Give it another policy, placer, parameter or seed, or leave it out.",
             )
             yield FieldError(f"/runs/{index}", "repeated", message, remedy)
-
-
-def _send(queue: Queue, simulation_id: str, runs: int) -> None:
-    """Send one message per run, so that all workers can share them."""
-    for _ in range(runs):
-        queue.send(RUN_SIMULATION, simulation_id)
 
 
 def _check_count(body: SimulationBody) -> None:

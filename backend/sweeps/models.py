@@ -32,7 +32,7 @@ class SweepPoint(SQLModel, table=True):
     """One simulation, shared by all sweeps that need it.
 
     `key`: hash of its content, so that it runs once. `state`: as an operation's. `heartbeat_at`:
-    when its message was last sent, or the worker's last sign of life.
+    the worker's last sign of life.
     """
 
     __tablename__ = "sweep_points"

@@ -23,7 +23,7 @@ from backend.measurements.uses import Measured, find_uses, keep_uses, measured, 
 from backend.operations.models import Operation, OperationState
 from backend.operations.service import begin_operation, operations_of
 from backend.problems import FieldError, Invalid, invalid_input
-from backend.queue import RUN_SWEEP_POINT, Queue
+from backend.queue import PLAY_NEXT_RUN, Queue
 from backend.sight import jobs_named_in, sight_of
 from backend.simulations.conditions import check_conditions, check_scores, pointing_at
 from backend.simulations.history import hides_others, own_part, without_naming
@@ -96,10 +96,9 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
 def store_sweep(
     session: Session, principal: Principal, prepared: PreparedSweep, queue: Queue
 ) -> Sweep:
-    sweep, waiting = _store(session, principal, prepared)
+    sweep = _store(session, principal, prepared)
     keep_uses(session, prepared.uses, sweep.operation_id)
-    for key in waiting:
-        after_commit(session, partial(queue.send, RUN_SWEEP_POINT, key))
+    after_commit(session, partial(queue.send, PLAY_NEXT_RUN))
     return sweep
 
 
@@ -321,14 +320,11 @@ def _pointer(field: str, request: StoredSweep) -> str:
     return f"/trace/{field}" if isinstance(request.trace, DrawnTrace) else "/trace/text"
 
 
-def _store(
-    session: Session, principal: Principal, prepared: PreparedSweep
-) -> tuple[Sweep, list[str]]:
-    """Store the sweep; return it and the keys of the points to run."""
+def _store(session: Session, principal: Principal, prepared: PreparedSweep) -> Sweep:
     request, members = prepared.request, prepared.members
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     keys = sorted({member.point_key for member in members})
-    waiting = _want(session, keys)
+    _want(session, keys)
     kept = set(
         session.exec(
             select(SweepPoint.key).where(
@@ -360,27 +356,17 @@ def _store(
         member.sweep_id = sweep.id
         session.add(member)
     session.flush()
-    return sweep, waiting
+    return sweep
 
 
-def _want(session: Session, keys: list[str]) -> list[str]:
-    """Queue new, failed and cancelled points; return the keys queued by this call."""
-    now = utc_now()
+def _want(session: Session, keys: list[str]) -> None:
+    """Queue new, failed and cancelled points."""
     again = sa.update(SweepPoint).where(
         col(SweepPoint.key).in_(keys), col(SweepPoint.state).in_(["failed", "cancelled"])
     )
-    queued = session.connection().execute(
-        again.values(
-            state="queued", error=None, figures=None, heartbeat_at=now, finished_at=None
-        ).returning(col(SweepPoint.key))
+    session.execute(
+        again.values(state="queued", error=None, figures=None, heartbeat_at=None, finished_at=None)
     )
-    waiting = set(queued.scalars())
     insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
-    for key in keys:
-        row = (
-            insert(SweepPoint)
-            .values(key=key, state="queued", heartbeat_at=now)
-            .on_conflict_do_nothing(index_elements=["key"])
-        )
-        waiting |= set(session.connection().execute(row.returning(col(SweepPoint.key))).scalars())
-    return sorted(waiting)
+    rows = [{"key": key, "state": "queued"} for key in keys]
+    session.execute(insert(SweepPoint).values(rows).on_conflict_do_nothing(index_elements=["key"]))

@@ -45,7 +45,7 @@ def test_an_experiment_is_an_operation_of_as_many_runs_and_one_task(
     made = answer.json()
     assert answer.status_code == 202, answer.text
     assert (made["kind"], made["state"], made["runs"]) == ("autoscaling", "queued", [])
-    assert queue.sent == [("maat.run_experiment", made["id"])]
+    assert queue.sent == [("maat.play_next_run",)]
     operation = client.get(answer.headers["Location"]).json()
     assert (operation["kind"], operation["done"], operation["total"], operation["unit"]) == (
         "experiment",

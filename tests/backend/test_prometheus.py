@@ -264,8 +264,8 @@ def test_a_broker_that_does_not_answer_is_a_figure_and_no_failure(
 
 def test_messages_that_wait_are_counted_in_the_embedded_broker(tmp_path: Path) -> None:
     queue = celery_queue(Settings(_env_file=None, data_dir=tmp_path))
-    queue.send("maat.run_simulation", "sim_1")
-    queue.send("maat.run_simulation", "sim_2")
+    queue.send("maat.play_next_run")
+    queue.send("maat.play_next_run")
     assert queue.waiting() == {"rounds": 0, "simulations": 2, "forecasts": 0}
 
 

@@ -50,9 +50,7 @@ def test_a_sweep_is_an_operation_and_every_point_is_sent_as_a_task_of_its_own(
     assert [(point["settings"], point["seed"], point["state"]) for point in sweep["points"]] == [
         ({"p": p}, seed, "queued") for p in (-1, 0.5) for seed in (0, 1)
     ]
-    assert sorted(queue.sent) == sorted(
-        ("maat.run_sweep_point", point["key"]) for point in sweep["points"]
-    )
+    assert queue.sent == [("maat.play_next_run",)]
     assert sweep["axes"] == [
         {
             "name": "p",
@@ -186,9 +184,7 @@ def test_points_that_were_ever_played_are_not_sent_again(
         SWEEPS, json=body(name="wider", vary=[{"name": "p", "values": [0.5, -1, 1.0]}])
     ).json()
     assert [point["state"] for point in wider["points"]] == ["succeeded"] * 4 + ["queued"] * 2
-    assert sorted(queue.sent) == sorted(
-        ("maat.run_sweep_point", point["key"]) for point in wider["points"][4:]
-    )
+    assert queue.sent == [("maat.play_next_run",)]
     assert (wider["state"], wider["done"], wider["total"]) == ("queued", 4, 6)
     same = client.post(SWEEPS, json=body(name="same again")).json()
     assert (same["state"], same["done"], same["total"]) == ("succeeded", 4, 4)
@@ -223,7 +219,7 @@ def test_a_point_that_failed_is_tried_again_when_it_is_asked_for_again(
     queue.sent.clear()
     again = client.post(SWEEPS, json=body(name="again")).json()
     assert {(point["state"], point["error"]) for point in again["points"]} == {("queued", None)}
-    assert len(queue.sent) == 4
+    assert queue.sent == [("maat.play_next_run",)]
 
 
 def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> None:
@@ -360,7 +356,7 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
     first, again = (client.post(SWEEPS, json=body(), headers=key) for _ in range(2))
     assert (again.status_code, again.json()) == (first.status_code, first.json())
     assert again.headers["Idempotency-Replayed"] == "true"
-    assert len(queue.sent) == 4
+    assert queue.sent == [("maat.play_next_run",)]
     assert client.post(SWEEPS, json=body(name="other"), headers=key).status_code == 422
 
 

@@ -13,11 +13,11 @@ from sqlmodel import select
 from backend.app import provide
 from backend.clocktime import utc_now
 from backend.models import Cluster
-from backend.queue import ANSWER_WHAT_IF, RUN_SIMULATION
+from backend.queue import ANSWER_WHAT_IF, PLAY_NEXT_RUN
 from maat.client import Client
 from worker.forecasts import what_if
+from worker.laboratory.playing import Laboratory
 from worker.live.step import step_cluster
-from worker.simulations import runs as simulations
 
 ASKS_A_SERVICE = ("maat.client.clients", "maat.library.replaying", "maat.library.what_if")
 
@@ -29,8 +29,10 @@ class WorkerAtOnce:
         self._app = app
 
     def send(self, task: str, *arguments: str) -> None:
-        if task == RUN_SIMULATION:
-            simulations.run_simulation(self._app.state.database, *arguments)
+        if task == PLAY_NEXT_RUN:
+            state = self._app.state
+            while Laboratory(state.database, state.settings).play_next():
+                pass
         if task == ANSWER_WHAT_IF:
             what_if.answer(self._app.state.database, *arguments)
 

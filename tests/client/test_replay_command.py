@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from backend.app import provide
 from backend.clocktime import utc_now
 from backend.models import Cluster, Operation
-from backend.queue import RUN_SIMULATION
+from backend.queue import PLAY_NEXT_RUN
 from maat import policies
 from maat.api.operations import OperationOut
 from maat.cli.app import app as commands
@@ -25,7 +25,7 @@ from maat.client import Client, Unreachable
 from maat.client.following import followed
 from maat.library.replaying import replay
 from maat.scheduling.errors import InputError, ParameterError
-from worker.simulations import runs as simulations
+from worker.laboratory.playing import Laboratory
 
 Run = Callable[..., str]
 
@@ -38,8 +38,10 @@ class WorkerAtOnce:
         self.plays = True
 
     def send(self, task: str, *arguments: str) -> None:
-        if task == RUN_SIMULATION and self.plays:
-            simulations.run_simulation(self._app.state.database, *arguments)
+        if task == PLAY_NEXT_RUN and self.plays:
+            state = self._app.state
+            while Laboratory(state.database, state.settings).play_next():
+                pass
 
     def waiting(self) -> Mapping[str, int]:
         return {}

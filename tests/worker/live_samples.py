@@ -28,15 +28,15 @@ NODES = (("t4-0", "t4", 4), ("t4-1", "t4", 4), ("a100-0", "a100", 8))
 ENDED = {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
 
 
-def make_owner(database: Database) -> tuple[str, str]:
+def make_owner(database: Database, *, tenant: str = "tenant") -> tuple[str, str]:
     """Ids of a user and its tenant; the same ones when they exist."""
     with database.session_scope() as session:
-        user = session.exec(select(User)).first()
+        user = session.exec(select(User).join(Tenant).where(Tenant.name == tenant)).first()
         if user is None:
-            tenant = Tenant(name="tenant")
-            session.add(tenant)
+            row = Tenant(name=tenant)
+            session.add(row)
             session.flush()
-            user = User(name="owner", tenant_id=tenant.id, role="cluster_admin")
+            user = User(name=f"owner of {tenant}", tenant_id=row.id, role="cluster_admin")
             session.add(user)
         session.flush()
         return user.id, user.tenant_id

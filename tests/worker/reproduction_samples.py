@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sqlalchemy as sa
 from live_samples import make_owner
 from remembering_queue import RememberingQueue
+from sqlmodel import col
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import PERMISSIONS, Role
+from backend.clocktime import utc_now
 from backend.database import Database
 from backend.measurements.service import (
     delete_measurement,
     prepare_measurement,
     store_measurement,
 )
-from backend.models import Reproduction
+from backend.models import PaperRun, ReproducedItem, ReproducedRun, Reproduction
 from backend.operations.service import cancel_operation
 from backend.papers.resources import show_item_detail, show_reproductions
 from backend.papers.service import check_reproduction, get_item, store_reproduction
@@ -21,6 +24,7 @@ from backend.settings import Settings
 from maat.api.measurements import FileBody, MeasurementBody
 from maat.api.papers import ReproducedItemDetail, ReproductionBody, ReproductionOut
 from maat.vocabulary import MeasurementKind
+from worker.papers.wanting import RUNS, wanting
 
 
 def ask(database: Database, settings: Settings, paper: str, *items: str, **own: str) -> str:
@@ -56,6 +60,21 @@ def cancel(database: Database, found: str) -> None:
     asking = _asking(database)
     with database.session_scope() as session:
         cancel_operation(session, asking, session.get_one(Reproduction, found).operation_id)
+
+
+def waiting_keys(database: Database) -> list[str]:
+    """Keys of the runs without a worker, in the order in which they are played."""
+    waits, _, _ = RUNS.standings(utc_now())
+    first = sa.func.min(col(ReproducedItem.position))
+    wanted = (
+        wanting(col(PaperRun.key))
+        .join(PaperRun, col(PaperRun.key) == col(ReproducedRun.run_key))
+        .where(waits)
+        .group_by(col(PaperRun.key))
+        .order_by(first, col(PaperRun.key))
+    )
+    with database.session_scope(writes=False) as session:
+        return list(session.exec(wanted))
 
 
 def shown(database: Database, found: str) -> ReproductionOut:

@@ -24,6 +24,7 @@ def request_simulation(
     policies: tuple[str, ...] = ("sia", "srtf"),
     trace: dict[str, Any] | None = None,
     cluster: str = "t4=4x4,a100=2x8",
+    tenant: str = "tenant",
     **conditions: Any,
 ) -> str:
     runs = [
@@ -45,19 +46,24 @@ def request_simulation(
         "runs": runs,
     }
     request |= conditions
-    return store_simulation(database, StoredSimulation.model_validate(request), policies=policies)
+    stored = StoredSimulation.model_validate(request)
+    return store_simulation(database, stored, policies=policies, tenant=tenant)
 
 
 def store_simulation(
-    database: Database, request: StoredSimulation | bytes, *, policies: tuple[str, ...]
+    database: Database,
+    request: StoredSimulation | bytes,
+    *,
+    policies: tuple[str, ...],
+    tenant: str = "tenant",
 ) -> str:
     """Store a simulation of three jobs. `request`: bytes of one of an earlier version."""
-    owner, tenant = make_owner(database)
+    owner, tenant_id = make_owner(database, tenant=tenant)
     with database.session_scope() as session:
         operation = Operation(
             kind="simulation",
             owner_id=owner,
-            tenant_id=tenant,
+            tenant_id=tenant_id,
             total=3.0 * len(policies),
             unit="jobs",
         )
@@ -66,7 +72,7 @@ def store_simulation(
         simulation = Simulation(
             name="compare",
             owner_id=owner,
-            tenant_id=tenant,
+            tenant_id=tenant_id,
             operation_id=operation.id,
             request=request,
         )

@@ -5,23 +5,32 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from simulation_samples import operation_of, request_simulation, runs_of
-from sqlmodel import col
+from sqlmodel import col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.laboratory.use import charge
 from backend.models import (
     Operation,
     OperationState,
+    Simulation,
     SimulationRun,
 )
+from backend.settings import Settings
 from maat.simulation.record import Position
+from worker.laboratory.playing import Laboratory
 from worker.simulations import runs as simulations
 from worker.simulations.progress import Progress
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(_env_file=None, data_dir=tmp_path)
 
 
 def test_cancelling_keeps_what_was_played_until_then(
@@ -110,7 +119,7 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(
         finished_at=None,
         heartbeat_at=long_ago,
     )
-    assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
+    assert work(database) == {simulation_id: (1, 1, 0)}
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     again_first, again_second = runs_of(database, simulation_id)
     assert again_first.finished_at == first.finished_at
@@ -121,7 +130,7 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(
     assert set(second.series) == {"first", "second", "third"}
 
 
-def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simulation_alive(
+def test_a_run_whose_worker_is_gone_waits_though_another_worker_keeps_its_simulation_alive(
     database: Database,
 ) -> None:
     simulation_id = request_simulation(database, policies=("srtf", "fifo", "las"))
@@ -134,11 +143,7 @@ def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simu
             sa.update(Operation).values(state="running", heartbeat_at=utc_now())
         )
 
-    assert simulations.waiting_simulations(database) == [(simulation_id, 1)]
-    assert simulations.waiting_simulations(database) == [], "it counts as sent"
-    set_run(database, left.id, heartbeat_at=long_ago)
-    assert simulations.waiting_simulations(database) == [(simulation_id, 1)], "its message was lost"
-
+    assert work(database) == {simulation_id: (2, 1, 1)}
     assert simulations.run_simulation(database, simulation_id) is None
     assert [run.state for run in runs_of(database, simulation_id)] == [
         "succeeded",
@@ -148,68 +153,45 @@ def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simu
 
 
 def test_what_a_dead_worker_left_comes_before_what_was_requested_later(
-    database: Database,
+    database: Database, settings: Settings
 ) -> None:
     first, second, third = (request_simulation(database, policies=("fifo",)) for _ in range(3))
-    abandon(database, first)
-    assert simulations.run_simulation(database, second) is OperationState.SUCCEEDED
-    left, later = runs_of(database, first)[0], runs_of(database, second)[0]
-    assert (left.state, operation_of(database, first).state) == ("succeeded", "succeeded")
-    assert left.finished_at <= later.started_at  # type: ignore[operator]
-    assert runs_of(database, third)[0].state == "queued"
-
-
-def test_what_a_dead_worker_left_waits_for_the_run_that_is_played_and_not_for_the_next(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = request_simulation(database, policies=("fifo",))
-    second = request_simulation(database, policies=("fifo", "srtf"))
-    real, playing = simulations.simulate, []
-
-    def simulate(scenario: Any, **given: Any) -> Any:
-        if not playing:  # the worker of the first dies while this one is at the second
-            abandon(database, first)
-        playing.append(scenario)
-        return real(scenario, **given)
-
-    monkeypatch.setattr(simulations, "simulate", simulate)
-    assert simulations.run_simulation(database, second) is OperationState.SUCCEEDED
-    moments = [
-        (run.started_at, run.simulation_id)
-        for work in (first, second)
-        for run in runs_of(database, work)
-    ]
-    assert [work for _, work in sorted(moments)] == [second, first, second]  # type: ignore[type-var]
-    assert operation_of(database, second).done == 6.0
-
-
-def test_what_a_dead_worker_left_of_a_later_request_does_not_come_first(
-    database: Database,
-) -> None:
-    first, second = (request_simulation(database, policies=("fifo",)) for _ in range(2))
     abandon(database, second)
-    assert simulations.run_simulation(database, first) is OperationState.SUCCEEDED
-    assert runs_of(database, second)[0].state == "running"
+    charge_to(database, second, seconds=100.0)
+    laboratory = Laboratory(database, settings)
+    assert laboratory.play_next()
+    assert states(database, first, second, third) == ["queued", "succeeded", "queued"]
+    assert laboratory.play_next()
+    assert states(database, first, second, third) == ["succeeded", "succeeded", "queued"]
 
 
-def test_a_simulation_that_a_worker_is_at_is_not_sent_again(database: Database) -> None:
-    request_simulation(database)
+def test_a_cancelled_simulation_whose_worker_is_gone_is_ended(database: Database) -> None:
+    simulation_id = request_simulation(database, policies=("fifo",))
+    abandon(database, simulation_id)
+    request_cancel(database, simulation_id)
+    assert work(database) == {}
+    simulations.end_cancelled(database)
+    assert operation_of(database, simulation_id).state == "cancelled"
+    assert states(database, simulation_id) == ["cancelled"]
+
+
+def work(database: Database) -> dict[str, tuple[int, int, int]]:
+    """Of each simulation: how many runs wait, were left by dead workers, and are played."""
+    with database.session_scope(writes=False) as session:
+        found = {one.operation_id: one for one in simulations.work(session)}
+        mine = select(Simulation).where(col(Simulation.operation_id).in_(found))
+        named = {one.id: found[one.operation_id] for one in session.exec(mine)}
+    return {name: (one.waiting, one.left, one.played) for name, one in named.items()}
+
+
+def states(database: Database, *simulations: str) -> list[str]:
+    return [run.state for one in simulations for run in runs_of(database, one)]
+
+
+def charge_to(database: Database, simulation_id: str, *, seconds: float) -> None:
+    operation_id = operation_of(database, simulation_id).id
     with database.session_scope() as session:
-        session.connection().execute(
-            sa.update(Operation).values(state="running", heartbeat_at=utc_now())
-        )
-    assert simulations.waiting_simulations(database) == []
-
-
-def test_a_waiting_simulation_is_sent_once_and_again_only_much_later(database: Database) -> None:
-    simulation_id = request_simulation(database)
-    assert simulations.waiting_simulations(database) == [(simulation_id, 2)]
-    assert simulations.waiting_simulations(database) == []
-    with database.session_scope() as session:
-        session.connection().execute(
-            sa.update(Operation).values(heartbeat_at=utc_now() - timedelta(minutes=2))
-        )
-    assert simulations.waiting_simulations(database) == [(simulation_id, 2)]
+        charge(session, operation_id, seconds, now=utc_now())
 
 
 def set_run(database: Database, run_id: str, **values: object) -> None:

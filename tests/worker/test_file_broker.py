@@ -74,10 +74,10 @@ def test_two_brokers_in_one_process_each_deliver(tmp_path: Path) -> None:
 
 
 def test_a_task_reaches_its_queue_from_a_process_that_declared_no_queue(settings: Settings) -> None:
-    celery_queue(settings).send("maat.run_simulation", "an-id")
+    celery_queue(settings).send("maat.reproduce", "an-id")
     with connect(settings) as connection:
         message = connection.SimpleQueue(SIMULATIONS_QUEUE).get(block=False)
-        assert message.headers["task"] == "maat.run_simulation"
+        assert message.headers["task"] == "maat.reproduce"
         assert message.payload[0] == ["an-id"]
 
 

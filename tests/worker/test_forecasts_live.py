@@ -46,9 +46,9 @@ from worker.forecasts import past, what_if, work
 from worker.forecasts.first import FIRST_DRAWS
 from worker.forecasts.past import unknown_of
 from worker.forecasts.reading import Reading, read
-from worker.forecasts.turns import LOW_PRIORITY, TURNS, Turns
 from worker.live import step as live
 from worker.retention import forget_jobs
+from worker.turns import LOW_PRIORITY, TURNS, Turns
 
 
 def reading_of(database: Database, cluster_id: str) -> Reading:
@@ -325,7 +325,7 @@ def test_forecasts_take_turns_in_the_order_in_which_they_came() -> None:
     turns, order, came = Turns(turn_seconds=0.0), list[str](), threading.Barrier(2)
 
     def work_on(name: str) -> None:
-        with turns.forecast():
+        with turns.line():
             if name == "first":
                 came.wait(60)
             for _ in range(3):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from psycopg.errors import DiskFull
-from reproduction_samples import ask, cancel, item_of, shown, states
+from reproduction_samples import ask, cancel, item_of, shown, states, waiting_keys
 from sqlalchemy.exc import OperationalError
 from sqlmodel import col, select
 
@@ -26,8 +26,6 @@ from backend.settings import Settings
 from maat.papers.reproducing import reproduce as reproduced_by_the_library
 from maat.scheduling.errors import InputError
 from worker.papers import pruning, reproductions, runs
-
-AT_ONCE = 100
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def test_an_item_shows_what_the_library_finds_and_ends_with_its_last_run(
     opened = shown(database, found)
     assert (opened["state"], opened["done"], opened["total"]) == ("running", 0, 5)
     assert operation_of(database, found).message == "Items: 0 of 1. Runs: 0 of 5."
-    keys = runs.next_runs(database, at_once=AT_ONCE)
+    keys = waiting_keys(database)
     assert len(keys) == 5
     for done, key in enumerate(keys, start=1):
         assert states(shown(database, found)) == {"fig-1": "running" if done > 1 else "queued"}
@@ -93,28 +91,16 @@ def test_a_run_that_two_reproductions_want_is_played_once_and_serves_later_ones(
     first, second = (ask(database, settings, "bsbf", "fig-1") for _ in range(2))
     for found in (first, second):
         reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=AT_ONCE)
-    assert (len(keys), runs.next_runs(database, at_once=AT_ONCE)) == (5, [])
+    keys = waiting_keys(database)
+    assert len(keys) == 5
     for key in keys:
         assert play(database, settings, key) == "succeeded"
         assert runs.play_run(database, settings, key) is None
     assert [shown(database, found)["state"] for found in (first, second)] == ["succeeded"] * 2
     third = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, third)
-    assert runs.next_runs(database, at_once=AT_ONCE) == []
+    assert waiting_keys(database) == []
     assert (shown(database, third)["state"], shown(database, third)["done"]) == ("succeeded", 5)
-
-
-def test_of_one_reproduction_few_runs_are_sent_at_a_time(
-    database: Database, settings: Settings
-) -> None:
-    reproductions.reproduce(database, settings, ask(database, settings, "bsbf", "fig-1"))
-    sent = runs.next_runs(database, at_once=2)
-    assert len(sent) == 2
-    assert runs.next_runs(database, at_once=2) == []
-    play(database, settings, sent[0])
-    (third,) = runs.next_runs(database, at_once=2)
-    assert third not in sent
 
 
 def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_twice(
@@ -139,7 +125,7 @@ def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_
         session.execute(sa.update(Operation).values(heartbeat_at=silent))
     assert reproductions.waiting_reproductions(database) == [found]
     reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=AT_ONCE)
+    keys = waiting_keys(database)
     assert play(database, settings, keys[0]) == "succeeded"
     with monkeypatch.context() as patch:
         patch.setattr(runs, "computed", killed)
@@ -150,7 +136,7 @@ def test_what_a_killed_worker_left_is_taken_up_by_another_and_nothing_is_played_
         session.execute(
             sa.update(PaperRun).where(col(PaperRun.key) == keys[1]).values(heartbeat_at=silent)
         )
-    assert runs.waiting_runs(database) == [keys[1]]
+    assert keys[1] in waiting_keys(database)
     assert [play(database, settings, key) for key in keys[1:-1]] == ["succeeded"] * 3
     with monkeypatch.context() as patch:
         patch.setattr(reproductions, "result_of", killed)
@@ -171,7 +157,7 @@ def test_a_cancelled_one_keeps_what_was_played_and_the_next_goes_on_there(
 ) -> None:
     found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=AT_ONCE)
+    keys = waiting_keys(database)
     play(database, settings, keys[0])
     cancel(database, found)
     reproductions.end_cancelled(database)
@@ -181,7 +167,8 @@ def test_a_cancelled_one_keeps_what_was_played_and_the_next_goes_on_there(
     again = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, again)
     assert shown(database, again)["done"] == 1
-    left = runs.next_runs(database, at_once=AT_ONCE)
+    runs.queue_wanted_again(database)
+    left = waiting_keys(database)
     assert sorted(left) == sorted(keys[1:])
     assert {play(database, settings, key) for key in left} == {"succeeded"}
     assert shown(database, again)["state"] == "succeeded"
@@ -193,7 +180,7 @@ def test_a_run_in_play_stops_when_the_last_reproduction_that_wants_it_is_cancell
     monkeypatch.setattr(runs, "PROGRESS_SECONDS", 0.0)
     found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
-    key = runs.next_runs(database, at_once=1)[0]
+    key = waiting_keys(database)[0]
     looks, real = [], runs.is_wanted
 
     def cancelled_at_the_second(database: Database, key: str) -> bool:
@@ -230,7 +217,7 @@ def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
 
     found = ask(database, settings, "bsbf", "fig-1", "fig-3")
     reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=AT_ONCE)
+    keys = waiting_keys(database)
     with monkeypatch.context() as patch:
         patch.setattr(runs, "computed", failing)
         assert play(database, settings, keys[0]) == "failed"
@@ -247,7 +234,7 @@ def test_an_item_whose_run_fails_says_so_and_the_others_are_made(
     assert "fig-1" in problem["detail"]
     again = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, again)
-    assert runs.next_runs(database, at_once=AT_ONCE) == [keys[0]], "the others are kept"
+    assert waiting_keys(database) == [keys[0]], "the others are kept"
 
 
 def test_a_run_whose_result_finds_no_room_says_so_and_others_are_kept(
@@ -255,7 +242,7 @@ def test_a_run_whose_result_finds_no_room_says_so_and_others_are_kept(
 ) -> None:
     found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=AT_ONCE)
+    keys = waiting_keys(database)
     real = runs.RUNS.settle
 
     def without_room(session: Any, claim: Any, state: Any, **values: Any) -> bool:
@@ -278,7 +265,7 @@ def test_an_item_that_needs_other_runs_by_now_is_opened_again(
 ) -> None:
     found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=AT_ONCE)
+    keys = waiting_keys(database)
     with database.session_scope() as session:  # as another version of Maat would have left it
         other = col(ReproducedRun.run_key) == keys[0]
         session.execute(sa.delete(ReproducedRun).where(other))
@@ -300,7 +287,7 @@ def test_old_reproductions_are_deleted_with_the_runs_that_no_other_needs(
     )
     for found in (old, kept, empty):
         reproductions.reproduce(database, settings, found)
-    key = runs.next_runs(database, at_once=1)[0]
+    key = waiting_keys(database)[0]
     play(database, settings, key)
     cancel(database, old)
     reproductions.end_cancelled(database)

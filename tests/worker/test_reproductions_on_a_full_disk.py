@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from reproduction_samples import ask, shown
+from reproduction_samples import ask, shown, waiting_keys
 from small_disk import SmallDisk
 from sqlalchemy.exc import OperationalError
 from sqlmodel import col, select
@@ -34,7 +34,7 @@ def test_a_run_that_finds_no_room_is_played_again_when_there_is_and_others_are_k
     settings = Settings(_env_file=None, data_dir=tmp_path, data=None)
     found = ask(database, settings, "bsbf", "fig-1")
     reproductions.reproduce(database, settings, found)
-    keys = runs.next_runs(database, at_once=100)
+    keys = waiting_keys(database)
     assert runs.play_run(database, settings, keys[0]) == "succeeded"
     compute = runs.computed
 
@@ -54,7 +54,7 @@ def test_a_run_that_finds_no_room_is_played_again_when_there_is_and_others_are_k
         assert kept == [keys[0]]
         silent = utc_now() - timedelta(seconds=30)
         session.execute(sa.update(PaperRun).where(mine).values(heartbeat_at=silent))
-    assert runs.waiting_runs(database) == [keys[1]]
+    assert waiting_keys(database) == keys[1:]
     for key in keys[1:]:
         assert runs.play_run(database, settings, key) == "succeeded"
         reproductions.advance_all_with(database, settings, key)

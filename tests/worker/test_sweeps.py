@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from live_samples import make_owner
+from remembering_queue import RememberingQueue
 from simulation_samples import SMALL, request_simulation, runs_of
 from sqlmodel import col, select
 
@@ -17,6 +19,7 @@ from backend.clocktime import utc_now
 from backend.columns import pack_json
 from backend.database import Database
 from backend.models import Operation, SimulationRun, Sweep, SweepPoint
+from backend.settings import Settings
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.resources import show_whole_sweep
 from backend.sweeps.service import prepare_sweep, store_sweep, whole_of
@@ -24,37 +27,33 @@ from maat.api.sweeps import SweepBody, SweepDetail
 from maat.laboratory import content
 from maat.laboratory.figures import DEFAULT_RULE, by_rule, untimed
 from maat.laboratory.sweep_runner import run_sweep
+from worker.laboratory.playing import Laboratory
 from worker.simulations import sweeps
 
 ASKING = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])
 FASTER = [{"name": "arrival_rate", "values": [1, 2]}]
 
 
-class Remembering:
-    """A queue that only remembers."""
-
-    def __init__(self) -> None:
-        self.keys: list[str] = []
-
-    def send(self, task: str, *arguments: str) -> None:
-        self.keys += arguments
-
-
 def ask(database: Database, **fields: Any) -> tuple[str, list[str]]:
-    """Ask for a sweep over p as the service does; its id and the keys that were sent."""
+    """Ask for a sweep over p as the service does; its id and the keys of points that it queued."""
     user, tenant = make_owner(database)
     role = Role.CLUSTER_ADMIN
     vary = [{"name": "p", "values": [-1, 0.5]}]
     body = SweepBody.model_validate(
         {"name": "s", "trace": SMALL, "cluster": "t4=4x4,a100=2x8", "vary": vary} | fields
     )
-    queue = Remembering()
+    before = queued_keys(database)
     principal = Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role])
     with database.session_scope(writes=False) as session:
         prepared = prepare_sweep(session, principal, body)
     with database.session_scope() as session:
-        sweep = store_sweep(session, principal, prepared, queue)
-    return sweep.id, queue.keys
+        sweep = store_sweep(session, principal, prepared, RememberingQueue())
+    return sweep.id, sorted(queued_keys(database) - before)
+
+
+def queued_keys(database: Database) -> set[str]:
+    with database.session_scope(writes=False) as session:
+        return set(session.exec(select(SweepPoint.key).where(SweepPoint.state == "queued")))
 
 
 def shown(database: Database, sweep_id: str) -> SweepDetail:
@@ -168,29 +167,28 @@ def test_a_point_that_another_sweep_still_wants_is_played_on(database: Database)
     )
 
 
+def waiting(database: Database) -> int:
+    with database.session_scope(writes=False) as session:
+        return sum(one.waiting for one in sweeps.work(session))
+
+
 def test_a_point_whose_worker_is_gone_is_taken_by_another(database: Database) -> None:
     sweep_id, keys = ask(database)
     set_points(database, state="running", heartbeat_at=utc_now())
-    assert sweeps.waiting_points(database) == []
+    assert waiting(database) == 0
     assert sweeps.run_point(database, keys[0]) is None
     set_points(database, heartbeat_at=utc_now() - timedelta(minutes=5))
-    assert sweeps.waiting_points(database) == sorted(keys)
+    assert waiting(database) == len(keys)
     assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
     assert shown(database, sweep_id)["state"] == "succeeded"
 
 
-def test_a_point_whose_message_was_lost_is_sent_again_only_much_later(database: Database) -> None:
-    _, keys = ask(database)
-    assert sweeps.waiting_points(database) == []
-    set_points(database, heartbeat_at=utc_now() - timedelta(minutes=2))
-    assert sweeps.waiting_points(database) == sorted(keys)
-    assert sweeps.waiting_points(database) == []
-
-
-def test_a_point_that_was_dropped_just_as_it_was_wanted_again_is_sent(database: Database) -> None:
+def test_a_point_that_was_dropped_just_as_it_was_wanted_again_is_queued(database: Database) -> None:
     _, keys = ask(database)
     set_points(database, state="cancelled")
-    assert sweeps.waiting_points(database) == sorted(keys)
+    assert waiting(database) == 0
+    sweeps.queue_wanted_again(database)
+    assert waiting(database) == len(keys)
 
 
 def test_a_point_that_fails_leaves_the_others_their_figures(
@@ -268,7 +266,7 @@ def test_a_point_that_failed_for_another_sweep_tells_this_ones_operation(
 
 
 def test_a_simulation_that_a_dead_worker_left_comes_before_the_points_of_a_later_sweep(
-    database: Database,
+    database: Database, tmp_path: Path
 ) -> None:
     simulation_id = request_simulation(database, policies=("fifo",))
     _, keys = ask(database)
@@ -276,5 +274,6 @@ def test_a_simulation_that_a_dead_worker_left_comes_before_the_points_of_a_later
     left = {"state": "running", "heartbeat_at": long_ago, "started_at": long_ago}
     with database.session_scope() as session:
         session.connection().execute(sa.update(SimulationRun).values(**left))
-    assert sweeps.run_point(database, keys[0]) == "succeeded"
+    assert Laboratory(database, Settings(_env_file=None, data_dir=tmp_path)).play_next()
     assert runs_of(database, simulation_id)[0].state == "succeeded"
+    assert queued_keys(database) == set(keys)

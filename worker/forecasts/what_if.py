@@ -31,10 +31,10 @@ from worker.executors.simulated_state import fit_once
 from worker.forecasts.keeping import latest_of
 from worker.forecasts.pacing import quick_pacing_of
 from worker.forecasts.reading import Reading, read
-from worker.forecasts.turns import TURNS
 from worker.forecasts.unused_types import unused_type_notes
 from worker.operations import OPERATIONS, finish, is_cancel_requested, join, waiting_operations
 from worker.rehearsals.alone import LoneTrials
+from worker.turns import TURNS
 from worker.work_queue import Claim
 
 log = logging.getLogger(__name__)

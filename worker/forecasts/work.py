@@ -43,7 +43,7 @@ from worker.forecasts.keeping import (
 )
 from worker.forecasts.pacing import pacing_of
 from worker.forecasts.reading import Reading, read
-from worker.forecasts.turns import TURNS, Turns, lower_priority
+from worker.turns import TURNS, Turns, lower_priority
 from worker.work_queue import Claim, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
     found, reading, present = None, None, None
     first = FirstForecasts(database, ROWS, claim, _looking(begun, turns))
     try:
-        with ROWS.working_on(database, claim), turns.forecast():
+        with ROWS.working_on(database, claim), turns.line():
             reading, wanted = _read(database, cluster_id)
             if reading is not None:
                 values["round_number"] = reading.round_number
@@ -223,7 +223,7 @@ def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
         return
     begun = time.thread_time()
     try:
-        with ROWS.working_on(database, claim), turns.forecast():
+        with ROWS.working_on(database, claim), turns.line():
             reading, wanted = _read(database, due.cluster_id, renews=False)
             if reading is not None:
                 first = FirstForecasts(database, ROWS, claim, _looking(begun, turns))

@@ -30,6 +30,7 @@ from backend.problems import Conflict
 from backend.settings import Settings
 from maat.laboratory.results import Kept
 from maat.scheduling.errors import MaatError
+from worker.laboratory.work import LIVE
 from worker.operations import (
     OPERATIONS,
     finish,
@@ -39,7 +40,7 @@ from worker.operations import (
 )
 from worker.papers.failures import reason_of
 from worker.papers.items import opened, result_of
-from worker.papers.wanting import LIVE, drop_unwanted, wanting
+from worker.papers.wanting import drop_unwanted, wanting
 from worker.work_queue import Claim, WorkQueue
 
 ITEMS = WorkQueue(ReproducedItem, key=col(ReproducedItem.id))

@@ -26,72 +26,64 @@ from backend.models import (
     Reproduction,
 )
 from backend.papers.data import PublishedData, data_of
+from backend.papers.service import REPRODUCTION
 from backend.settings import Settings
 from maat.papers.items import computed
 from maat.scheduling.errors import MaatError
-from maat.simulation.record import Cancelled
+from maat.simulation.record import Cancelled, Position
+from worker.laboratory.turn import Turn
+from worker.laboratory.work import Work, work_of
 from worker.operations import OPERATIONS
 from worker.papers.failures import NO_ROOM, reason_of
 from worker.papers.items import opened
-from worker.papers.wanting import LIVE, RUNS, drop_unwanted, is_wanted, live, unsent, wanting
+from worker.papers.reproductions import advance_all_with
+from worker.papers.wanting import RUNS, drop_unwanted, is_wanted, waiting, wanting, with_runs
 from worker.simulations.progress import PROGRESS_SECONDS, Progress
 from worker.work_queue import Claim
 
 _OTHER_RUNS = "It was opened by another version of Maat, or with other published data. Ask again."
 
 
-def next_runs(database: Database, *, at_once: int) -> list[str]:
-    """Return runs to send, and mark them as sent.
-
-    Of each reproduction at most `at_once` are sent or played at a time, so that the simulations of
-    others get their turn.
-    """
-    with database.session_scope(writes=False) as session:
-        wanted = [
-            key
-            for found in session.exec(
-                select(Reproduction.id)
-                .join(Operation)
-                .where(*live())
-                .order_by(col(Reproduction.id))
-            )
-            for key in _next_of(session, found, at_once)
-        ]
-    if not wanted:
-        return []
-    again = sa.update(PaperRun).where(col(PaperRun.key).in_(wanted), unsent())
-    with database.session_scope() as session:
-        sent = session.connection().execute(
-            again.values(
-                state=OperationState.QUEUED, heartbeat_at=utc_now(), finished_at=None
-            ).returning(col(PaperRun.key))
-        )
-        found = set(sent.scalars())
-    return [key for key in dict.fromkeys(wanted) if key in found]
+def work(session: Session) -> list[Work]:
+    """Return the reproductions that have runs to play."""
+    runs = sa.join(with_runs(), PaperRun, col(PaperRun.key) == col(ReproducedRun.run_key))
+    return work_of(session, REPRODUCTION, RUNS, runs, *waiting())
 
 
-def _next_of(session: Session, reproduction_id: str, at_once: int) -> list[str]:
-    """Return the first runs of a reproduction that have not been sent, as far as there is room."""
-    mine = (
+def play(database: Database, settings: Settings, operation_id: str, turn: Turn) -> None:
+    """Play the first run of a reproduction that has no worker, and show the items it was for."""
+    waits, _, _ = RUNS.standings(utc_now())
+    first = (
         wanting(col(PaperRun.key))
         .join(PaperRun, col(PaperRun.key) == col(ReproducedRun.run_key))
-        .where(col(Reproduction.id) == reproduction_id)
+        .where(col(Operation.id) == operation_id, waits)
+        .order_by(col(ReproducedItem.position), col(PaperRun.key))
     )
-    under_way = mine.where(col(PaperRun.state).in_(LIVE), ~unsent()).distinct()
-    room = at_once - len(session.exec(under_way).all())
-    if room <= 0:
-        return []
-    first = sa.func.min(col(ReproducedItem.position))
-    waiting = mine.where(unsent()).group_by(col(PaperRun.key)).order_by(first, col(PaperRun.key))
-    return list(session.exec(waiting.limit(room)))
+    with database.session_scope(writes=False) as session:
+        key = session.exec(first.limit(1)).first()
+    if key is not None and play_run(database, settings, key, turn) is not None:
+        advance_all_with(database, settings, key)
 
 
-def waiting_runs(database: Database) -> list[str]:
-    """Return runs that were sent and have no worker, and mark them as sent again."""
-    return RUNS.send_again(database, RUNS.begun(), returning=col(PaperRun.key))
+def queue_wanted_again(database: Database) -> None:
+    """Queue runs that were dropped before they were wanted again."""
+    dropped = (
+        col(PaperRun.state) == OperationState.CANCELLED,
+        col(PaperRun.key).in_(wanting(col(ReproducedRun.run_key))),
+    )
+    with database.session_scope(writes=False) as session:
+        if session.exec(select(PaperRun.key).where(*dropped).limit(1)).first() is None:
+            return
+    again = sa.update(PaperRun).where(*dropped)
+    with database.session_scope() as session:
+        session.connection().execute(
+            again.values(state=OperationState.QUEUED, heartbeat_at=None, finished_at=None)
+        )
 
 
-def play_run(database: Database, settings: Settings, key: str) -> OperationState | None:
+def play_run(
+    database: Database, settings: Settings, key: str, turn: Turn | None = None
+) -> OperationState | None:
     """Play a run and store its result.
 
     Returns None if another worker has claimed it, it has ended, or nobody wants it any more.
@@ -102,10 +94,11 @@ def play_run(database: Database, settings: Settings, key: str) -> OperationState
     claim, item, reproduction = taken
     with database.session_scope(writes=False) as session:
         published = data_of(session, settings, reproduction)
+    turn = Turn() if turn is None else turn
     values: dict[str, object] = {}
-    with RUNS.working_on(database, claim, also=_shown_life(key)):
+    with RUNS.working_on(database, claim, also=_shown_life(key)), turn.taken():
         try:
-            result = _played(database, key, item, reproduction, published)
+            result = _played(database, key, item, reproduction, published, turn)
         except Cancelled:
             state = OperationState.CANCELLED
         except Exception as error:
@@ -150,6 +143,7 @@ def _played(
     item: ReproducedItem,
     reproduction: Reproduction,
     published: PublishedData,
+    turn: Turn,
 ) -> Mapping[str, Any]:
     """Compute a run. Raises Cancelled once nobody wants it, MaatError if it cannot be computed."""
     found = opened(reproduction.paper, item.item, reproduction.size, published)
@@ -157,7 +151,12 @@ def _played(
     if run is None:
         raise MaatError(_OTHER_RUNS)
     progress = Progress(lambda: not is_wanted(database, key), seconds=PROGRESS_SECONDS)
-    return computed(run, on_progress=lambda position: progress.report(position.finished))
+
+    def on_progress(position: Position) -> None:
+        turn.look()
+        progress.report(position.finished)
+
+    return computed(run, on_progress=on_progress)
 
 
 def _packed(result: Mapping[str, Any]) -> bytes:

@@ -17,9 +17,9 @@ from backend.models import (
     Reproduction,
 )
 from backend.operations.models import ENDED
+from worker.laboratory.work import LIVE
 from worker.work_queue import WorkQueue
 
-LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
 RUNS = WorkQueue(PaperRun, key=col(PaperRun.key))
 
 
@@ -28,16 +28,27 @@ def live() -> tuple[Any, ...]:
     return col(Operation.state).in_(LIVE), col(Operation.cancel_requested).is_(False)
 
 
+def with_runs() -> Any:
+    """Join the runs of items with their reproductions and operations."""
+    joined = sa.join(
+        ReproducedRun, ReproducedItem, col(ReproducedItem.id) == col(ReproducedRun.item_id)
+    )
+    for table, on in (
+        (Reproduction, col(Reproduction.id) == col(ReproducedItem.reproduction_id)),
+        (Operation, col(Operation.id) == col(Reproduction.operation_id)),
+    ):
+        joined = sa.join(joined, table, on)
+    return joined
+
+
+def waiting() -> tuple[Any, ...]:
+    """Select items that wait for runs."""
+    return *live(), col(ReproducedItem.state).not_in(ENDED)
+
+
 def wanting(*columns: Any) -> Any:
     """Select of items that wait for runs, with their reproductions and runs."""
-    joined = (
-        select(*columns)
-        .select_from(ReproducedRun)
-        .join(ReproducedItem, col(ReproducedItem.id) == col(ReproducedRun.item_id))
-        .join(Reproduction, col(Reproduction.id) == col(ReproducedItem.reproduction_id))
-        .join(Operation, col(Operation.id) == col(Reproduction.operation_id))
-    )
-    return joined.where(*live(), col(ReproducedItem.state).not_in(ENDED))
+    return select(*columns).select_from(with_runs()).where(*waiting())
 
 
 def is_wanted(database: Database, key: str) -> bool:
@@ -51,9 +62,3 @@ def drop_unwanted(session: Session) -> None:
     """Cancel the runs that no reproduction waits for and that no worker plays."""
     waiting = col(PaperRun.state) == OperationState.QUEUED
     RUNS.drop(session, waiting, col(PaperRun.key).not_in(wanting(col(ReproducedRun.run_key))))
-
-
-def unsent() -> sa.ColumnElement[bool]:
-    """Select runs of which no message was sent, and those dropped before they were wanted again."""
-    queued = (col(PaperRun.state) == OperationState.QUEUED) & col(PaperRun.heartbeat_at).is_(None)
-    return queued | (col(PaperRun.state) == OperationState.CANCELLED)

@@ -1,26 +1,24 @@
 """Plays the runs of a simulation and stores each as it ends. Knows no broker.
 
-Several workers share the runs. A worker takes one run after the other until all are claimed. If it
-is killed in a run, another worker repeats that run: a run is either stored whole or run again. A
-cancelled run keeps what was played until then.
+Several workers share the runs. If one is killed in a run, another worker repeats that run: a run
+is either stored whole or run again. A cancelled run keeps what was played until then.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from datetime import datetime
+import math
 from functools import cached_property, lru_cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from backend.database import Database
 from backend.measurements.uses import Measured, measured, uses_of
 from backend.models import Experiment, Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
-from backend.problems import InternalError, Invalid, PolicyFault, Problem, invalid_input
+from backend.problems import Conflict, InternalError, Invalid, PolicyFault, Problem, invalid_input
 from backend.simulations.history import unnamed
 from backend.simulations.service import runs_of
 from backend.simulations.stored import why_unreadable
@@ -31,14 +29,9 @@ from maat.scheduling.own.failures import sentence_of
 from maat.simulation.engine import simulate
 from maat.simulation.record import Position
 from maat.workloads.workloads import Workload
-from worker.operations import (
-    OPERATIONS,
-    count_of,
-    finish,
-    is_cancel_requested,
-    join,
-    waiting_operations,
-)
+from worker.laboratory.turn import RunTooLong, Turn
+from worker.laboratory.work import Work, work_of
+from worker.operations import OPERATIONS, count_of, finish, is_cancel_requested, join
 from worker.simulations.progress import Progress, Stall
 from worker.simulations.result import result_to_json
 from worker.simulations.scenarios import scenario_of
@@ -51,45 +44,41 @@ SIMULATION = "simulation"
 RUNS = WorkQueue(SimulationRun, key=col(SimulationRun.id))
 
 
-def waiting_simulations(database: Database) -> list[tuple[str, int]]:
-    """Return simulations with runs without a worker, and how many messages they need.
-
-    The messages count as sent from now on.
-    """
-    operations = waiting_operations(database, kind=SIMULATION)
-    with database.session_scope(writes=False) as session:
-        left = sa.func.count().filter(col(SimulationRun.state).not_in(ENDED))
-        statement = (
-            select(Simulation.id, left)
-            .join(SimulationRun)
-            .where(col(Simulation.operation_id).in_(operations))
-        )
-        waiting = {
-            found: max(count, 1)
-            for found, count in session.exec(statement.group_by(col(Simulation.id)))
-        }
-    return sorted((_abandoned_runs(database) | waiting).items())
-
-
-def _abandoned_runs(database: Database) -> Counter[str]:
-    """Count, per simulation, the runs abandoned by dead workers and requeue them.
-
-    Includes requeued runs whose message is overdue. Another worker at the same simulation keeps its
-    operation alive, but may be busy with its own run for long; these runs must not wait for it.
-    """
-    live = select(Simulation.id).join(Operation).where(col(Operation.state).not_in(ENDED))
-    return Counter(
-        RUNS.send_again(
-            database,
-            col(SimulationRun.simulation_id).in_(live),
-            RUNS.begun(),  # for a run that was never claimed its operation is sent
-            returning=col(SimulationRun.simulation_id),
-        )
+def work(session: Session) -> list[Work]:
+    """Return the simulations that have runs to play."""
+    joined = sa.join(
+        sa.join(Operation, Simulation, col(Simulation.operation_id) == col(Operation.id)),
+        SimulationRun,
+        col(SimulationRun.simulation_id) == col(Simulation.id),
     )
+    return work_of(session, SIMULATION, RUNS, joined, ~col(Operation.cancel_requested))
 
 
-def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
-    """Play the unclaimed runs of a simulation.
+def play(database: Database, operation_id: str, turn: Turn) -> None:
+    """Play one run of a simulation, if one has no worker."""
+    mine = select(Simulation.id).where(Simulation.operation_id == operation_id)
+    with database.session_scope(writes=False) as session:
+        simulation_id = session.exec(mine).one()
+    run_simulation(database, simulation_id, turn, most=1)
+
+
+def end_cancelled(database: Database) -> None:
+    """End the simulations that were cancelled and whose runs have no worker."""
+    cancelled = col(Operation.cancel_requested) & col(Operation.state).not_in(ENDED)
+    with database.session_scope(writes=False) as session:
+        found = session.exec(select(Simulation).join(Operation).where(cancelled)).all()
+    for simulation in found:
+        settle(database, simulation)
+
+
+def run_simulation(
+    database: Database,
+    simulation_id: str,
+    turn: Turn | None = None,
+    *,
+    most: float = math.inf,
+) -> OperationState | None:
+    """Play the unclaimed runs of a simulation, at most so many.
 
     Returns how it ended; None if it has not ended, or had ended before. One that cannot be read is
     left to a worker of the version that stored it: while versions change, both are there.
@@ -100,36 +89,16 @@ def run_simulation(database: Database, simulation_id: str) -> OperationState | N
         return None
     if not join(database, simulation.operation_id):
         return None
-    work = _Work(database, simulation)
+    turn = Turn() if turn is None else turn
+    shared, played = _Shared(database, simulation), 0
     whole = Claim(simulation.operation_id)
-    while (claimed := _next(database, simulation)) is not None:
+    while played < most and (claimed := _claim(database, simulation)) is not None:
         claim, run = claimed
-        with RUNS.working_on(database, claim, also=lambda at: OPERATIONS.beat(at, whole)):
-            _play(database, work, claim, run)
+        show_life = RUNS.working_on(database, claim, also=lambda at: OPERATIONS.beat(at, whole))
+        with show_life, turn.taken():
+            _play(database, shared, claim, run, turn)
+        played += 1
     return settle(database, simulation)
-
-
-def play_abandoned(database: Database, *, before: datetime) -> bool:
-    """Play what dead workers left of simulations requested before a moment; oldest first.
-
-    Their message is sent again behind those of later requests, which must not go first for it.
-    Returns whether there were any.
-    """
-    statement = (
-        select(Simulation.id)
-        .join(Operation)
-        .join(SimulationRun)
-        .where(
-            col(Operation.state).not_in(ENDED),
-            col(Simulation.created_at) < before,
-            RUNS.abandoned(),
-        )
-    )
-    with database.session_scope(writes=False) as session:
-        older = session.exec(statement.distinct().order_by(col(Simulation.id))).all()
-    for simulation_id in older:
-        run_simulation(database, simulation_id)
-    return bool(older)
 
 
 def is_left_to_another_version(database: Database, work: Simulation | Experiment) -> bool:
@@ -141,7 +110,7 @@ def is_left_to_another_version(database: Database, work: Simulation | Experiment
     return True
 
 
-class _Work:
+class _Shared:
     """What the runs of one simulation share.
 
     Each trace is read when a run first needs it.
@@ -164,13 +133,6 @@ class _Work:
             return workload_of(session, self.simulation.request.traces[trace], self.measured.models)
 
 
-def _next(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:
-    """Claim the next run, after what dead workers left of older simulations."""
-    if play_abandoned(database, before=simulation.created_at):
-        join(database, simulation.operation_id)  # it may have been queued again meanwhile
-    return _claim(database, simulation)
-
-
 def _claim(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:
     """Claim the first queued or abandoned run; return None after a cancel request."""
     if is_cancel_requested(database, simulation.operation_id):
@@ -181,9 +143,11 @@ def _claim(database: Database, simulation: Simulation) -> tuple[Claim, Simulatio
         return None if claim is None else (claim, session.get_one(SimulationRun, claim.key))
 
 
-def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> None:
+def _play(
+    database: Database, shared: _Shared, claim: Claim, run: SimulationRun, turn: Turn
+) -> None:
     """Play one run and store it, with its result or its error."""
-    simulation, stall = work.simulation, Stall()
+    simulation, stall = shared.simulation, Stall()
 
     def write(finished: float, message: str) -> None:
         _write_progress(database, simulation, claim, finished=finished, message=message)
@@ -194,6 +158,7 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
     progress = Progress(must_stop, write=write)
 
     def on_progress(position: Position) -> None:
+        turn.look()
         stall.look(position)
         progress.report(
             position.finished,
@@ -202,8 +167,8 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
         )
 
     try:
-        workload = work.workload(run.trace)
-        scenario = scenario_of(simulation.request, run, workload, work.measured)
+        workload = shared.workload(run.trace)
+        scenario = scenario_of(simulation.request, run, workload, shared.measured)
         result = simulate(scenario, on_progress=on_progress)
         shown = result_to_json(result)  # computes isolated runs, which may lack measurements
     except Exception as error:
@@ -290,6 +255,8 @@ def problem_of(
         problem = error
     elif isinstance(error, InputError):
         problem = invalid_input(error, f"/{error.field.replace('.', '/')}")
+    elif isinstance(error, RunTooLong):
+        problem = Conflict(str(error))
     elif isinstance(error, PolicyFailed | ContractViolation):
         log.warning("%s failed by its policy", work.id, exc_info=error)
         problem = PolicyFault(sentence_of(error))

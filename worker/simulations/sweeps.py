@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from backend.clocktime import utc_now
 from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
@@ -18,47 +19,82 @@ from backend.operations.models import ENDED
 from backend.simulations.stored import why_unreadable
 from backend.sweeps.requests import base_of
 from backend.sweeps.resources import error_of_point
+from backend.sweeps.service import SWEEP
 from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.sweep import point_at
 from maat.simulation.engine import simulate
 from maat.simulation.record import Cancelled, Position
+from worker.laboratory.turn import Turn
+from worker.laboratory.work import LIVE, Work, work_of
 from worker.operations import count_of, finish
 from worker.simulations.progress import PROGRESS_SECONDS, Progress, Stall
-from worker.simulations.runs import play_abandoned, problem_of
+from worker.simulations.runs import problem_of
 from worker.work_queue import Claim, WorkQueue
 
-LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
 POINTS = WorkQueue(SweepPoint, key=col(SweepPoint.key))
 PLAYED = frozenset({OperationState.SUCCEEDED.value, OperationState.FAILED.value})
 
 
-def waiting_points(database: Database) -> list[str]:
-    """Return points without a worker and mark them as sent.
-
-    Includes points that were dropped just before another sweep needed them.
-    """
-    dropped = sa.and_(
-        col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys())
+def work(session: Session) -> list[Work]:
+    """Return the sweeps that have points to play."""
+    joined = sa.join(
+        sa.join(
+            sa.join(Operation, Sweep, col(Sweep.operation_id) == col(Operation.id)),
+            SweepMember,
+            col(SweepMember.sweep_id) == col(Sweep.id),
+        ),
+        SweepPoint,
+        col(SweepPoint.key) == col(SweepMember.point_key),
     )
-    return POINTS.send_again(database, or_also=dropped, returning=col(SweepPoint.key))
+    return work_of(session, SWEEP, POINTS, joined, ~col(Operation.cancel_requested))
 
 
-def run_point(database: Database, key: str) -> OperationState | None:
+def play(database: Database, operation_id: str, turn: Turn) -> None:
+    """Play the first point of a sweep that has no worker."""
+    waits, _, _ = POINTS.standings(utc_now())
+    first = (
+        select(SweepMember.point_key)
+        .join(Sweep)
+        .join(SweepPoint, col(SweepPoint.key) == col(SweepMember.point_key))
+        .where(Sweep.operation_id == operation_id, waits)
+        .order_by(col(SweepMember.position))
+        .limit(1)
+    )
+    with database.session_scope(writes=False) as session:
+        key = session.exec(first).first()
+    if key is not None:
+        run_point(database, key, turn)
+
+
+def queue_wanted_again(database: Database) -> None:
+    """Queue points that were dropped just before another sweep needed them."""
+    dropped = (
+        col(SweepPoint.state) == OperationState.CANCELLED,
+        col(SweepPoint.key).in_(_wanted_keys()),
+    )
+    with database.session_scope(writes=False) as session:
+        if session.exec(select(SweepPoint.key).where(*dropped).limit(1)).first() is None:
+            return
+    again = sa.update(SweepPoint).where(*dropped)
+    with database.session_scope() as session:
+        session.connection().execute(
+            again.values(state=OperationState.QUEUED, heartbeat_at=None, finished_at=None)
+        )
+
+
+def run_point(database: Database, key: str, turn: Turn | None = None) -> OperationState | None:
     """Play a point and store its figures.
 
     Returns None if another worker has claimed it, it has ended, or no sweep needs it any more.
     """
-    with database.session_scope(writes=False) as session:
-        asked = session.exec(_wanting(key).with_only_columns(sa.func.min(Sweep.created_at))).one()
-    if asked[0] is not None:
-        play_abandoned(database, before=asked[0])
     taken = _claim(database, key)
     if taken is None:
         return None
     claim, sweep, member = taken
-    with POINTS.working_on(database, claim):
+    turn = Turn() if turn is None else turn
+    with POINTS.working_on(database, claim), turn.taken():
         try:
-            figures = _play(database, sweep, member)
+            figures = _play(database, sweep, member, turn)
         except Cancelled:
             state, values = OperationState.CANCELLED, dict[str, object]()
         except Exception as error:
@@ -119,7 +155,7 @@ def _claim(database: Database, key: str) -> tuple[Claim, Sweep, SweepMember] | N
         return claim, *wanted
 
 
-def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
+def _play(database: Database, sweep: Sweep, member: SweepMember, turn: Turn) -> Figures:
     """Play a point.
 
     Raises Cancelled once no sweep needs the point, InputError if it cannot be simulated.
@@ -136,6 +172,7 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
     progress = Progress(lambda: not is_wanted(database, point.key), seconds=PROGRESS_SECONDS)
 
     def on_progress(position: Position) -> None:
+        turn.look()
         stall.look(position)
         progress.report(position.finished)
 

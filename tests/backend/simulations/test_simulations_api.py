@@ -29,7 +29,7 @@ def test_a_simulation_is_an_operation_that_is_sent_to_the_worker(
     simulation = answer.json()
     assert answer.status_code == 202
     assert answer.headers["Location"] == f"{OPERATIONS}/{simulation['operation_id']}"
-    assert queue.sent == [("maat.run_simulation", simulation["id"])] * 2
+    assert queue.sent == [("maat.play_next_run",)]
     assert [
         (run["policy"], run["placer"], run["seed"], run["state"]) for run in simulation["runs"]
     ] == [

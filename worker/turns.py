@@ -1,6 +1,6 @@
-"""Whose turn it is in the forecasting process: questions go first, then one cluster after another.
+"""Whose turn it is among the threads of a process: forecasts of clusters, or runs of tenants.
 
-What waits is not ended: it stands still between two rounds of a draw, and goes on from there.
+What waits is not ended: it stands still between two rounds that it plays, and goes on from there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from contextlib import contextmanager
 
 LOW_PRIORITY = 10  # as of `nice`
 TURN_SECONDS = 2.0
-"""CPU seconds after which a forecast gives way to those of other clusters, if any waits."""
+"""CPU seconds after which a thread gives way to the others, if any waits."""
 
 
 class Turns:
-    """Questions that are being answered, and the forecasts that wait for their end and their turn.
+    """Questions that are being answered, and a line of threads that wait for their end and a turn.
 
     `turn_seconds`: as TURN_SECONDS.
     """
@@ -30,6 +30,7 @@ class Turns:
         self._questions = 0
         self._line: deque[int] = deque()  # threads; the first has the turn
         self._since = 0.0  # its CPU seconds when it got it
+        self._seconds: dict[int, float] = {}  # of those whose turns have a length of their own
 
     @contextmanager
     def question(self) -> Iterator[None]:
@@ -44,11 +45,12 @@ class Turns:
                 self._changed.notify_all()
 
     @contextmanager
-    def forecast(self) -> Iterator[None]:
-        """Join the line of forecasts; the block begins with its first turn."""
+    def line(self, turn_seconds: float | None = None) -> Iterator[None]:
+        """Join the line; the block begins with its first turn. `turn_seconds`: of its own turns."""
         me = threading.get_ident()
         with self._changed:
             self._line.append(me)
+            self._seconds[me] = self._turn_seconds if turn_seconds is None else turn_seconds
             self._since = time.thread_time() if self._line[0] == me else self._since
         try:
             self.wait()
@@ -56,6 +58,7 @@ class Turns:
         finally:
             with self._changed:
                 self._line.remove(me)
+                del self._seconds[me]
                 self._changed.notify_all()
 
     def wait(self) -> None:
@@ -65,7 +68,7 @@ class Turns:
         """
         me = threading.get_ident()
         with self._changed:
-            if self._has_turn(me) and time.thread_time() - self._since >= self._turn_seconds:
+            if self._has_turn(me) and time.thread_time() - self._since >= self._seconds[me]:
                 self._line.rotate(-1)
                 self._since = time.thread_time()  # if it is alone
                 self._changed.notify_all()
@@ -80,7 +83,7 @@ class Turns:
 
 
 TURNS = Turns()
-"""Those of this process."""
+"""Those of forecasts in this process."""
 
 
 def lower_priority() -> None:

@@ -1,0 +1,1 @@
+"""The policy laboratory as a whole: what tenants compute in it."""

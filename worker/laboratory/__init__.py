@@ -1,0 +1,1 @@
+"""Shares the workers of the laboratory among tenants."""
