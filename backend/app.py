@@ -38,6 +38,7 @@ from backend.jobs.action_routes import router as job_actions
 from backend.jobs.bulk_routes import router as job_bulk
 from backend.jobs.remedies import Rehearsal, RemedyFinder
 from backend.jobs.routes import router as jobs
+from backend.laboratory.routes import router as laboratory
 from backend.logs import install_logging
 from backend.measurements.routes import router as measurements
 from backend.metrics.requests import MeasuredRequests
@@ -94,6 +95,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     attempts,
     reporting,
     evidence,
+    laboratory,
     clusters,
     occupancy,
     node_changes,

@@ -78,6 +78,8 @@ class Settings(BaseSettings):
     reads_per_minute: int = Field(6000, ge=0)
     changes_per_minute: int = Field(1200, ge=0)
     simulations_per_hour: int = Field(600, ge=0)
+    laboratory_cpu_hours: float = Field(240.0, ge=0, le=1e6)
+    run_cpu_hours: float = Field(12.0, ge=0, le=1e6)
     whole_paper_runs: int = Field(100, ge=0)
     session_idle_hours: float = Field(12.0, gt=0, le=A_CENTURY_OF_DAYS * 24)
     session_days: float = Field(7.0, gt=0, le=A_CENTURY_OF_DAYS)

@@ -18,6 +18,7 @@ from backend.experiments.service import (
     store_experiment,
 )
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.laboratory.budget import within_budget
 from backend.operations.service import operations_of
 from backend.pagination import PageAsked
 from backend.queue import Queue
@@ -114,7 +115,9 @@ def _begin(
         session,
         once,
         settings,
-        prepare=lambda before: prepare_experiment(before, principal, body),
+        prepare=within_budget(
+            principal, settings, lambda before: prepare_experiment(before, principal, body)
+        ),
         answer=answer,
     )
 

@@ -28,6 +28,7 @@ from backend.jobs.dependencies import held_forerunners
 from backend.jobs.models import Job
 from backend.jobs.repository import get_job
 from backend.jobs.service import first_cluster
+from backend.laboratory.budget import within_budget
 from backend.moments import moment_of
 from backend.operations.service import operations_of
 from backend.pagination import PageAsked
@@ -99,7 +100,9 @@ def ask(
         session,
         once,
         settings,
-        prepare=lambda before: prepare_question(before, principal, body),
+        prepare=within_budget(
+            principal, settings, lambda before: prepare_question(before, principal, body)
+        ),
         answer=answer,
     )
 

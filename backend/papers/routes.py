@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from backend.accounts.identity import Principal, a_simulation, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.laboratory.budget import within_budget
 from backend.pagination import PageAsked
 from backend.papers.forms import MEDIA_TYPES, ReportForm, report_of, table_of
 from backend.papers.listing import show_papers
@@ -108,7 +109,9 @@ def create_reproduction(
         session,
         once,
         settings,
-        prepare=lambda read: check_reproduction(read, principal, body, settings),
+        prepare=within_budget(
+            principal, settings, lambda read: check_reproduction(read, principal, body, settings)
+        ),
         answer=answer,
     )
 

@@ -13,6 +13,7 @@ from sqlmodel import Session
 from backend.accounts.identity import Principal, a_simulation, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.laboratory.budget import within_budget
 from backend.measurements.uses import shown_uses
 from backend.operations.service import operations_of
 from backend.pagination import PageAsked
@@ -42,6 +43,7 @@ from backend.simulations.service import (
 from backend.tenancy import newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
+from backend.web.still_there import StillThere
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.simulation_answers import FiguresOut, SimulationOut, SimulationTraceOut
@@ -81,6 +83,7 @@ def create_simulation(
     reading: ReadingDep,
     settings: SettingsDep,
     queue: QueueDep,
+    look: StillThere,
     principal: Runner,
     body: SimulationBody,
     key: KeyHeader = None,
@@ -105,7 +108,11 @@ def create_simulation(
         session,
         once,
         settings,
-        prepare=lambda before: prepare_simulation(before, principal, body),
+        prepare=within_budget(
+            principal,
+            settings,
+            lambda before: prepare_simulation(before, principal, body, look),
+        ),
         answer=answer,
     )
 

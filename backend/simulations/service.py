@@ -5,7 +5,7 @@ The worker runs them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -52,13 +52,20 @@ from backend.simulations.stored import (
     StoredTrace,
     refuse_unreadable,
 )
-from backend.simulations.traces import history_of, workload_of
+from backend.simulations.traces import (
+    SAMPLED_JOBS,
+    drawn_jobs,
+    history_of,
+    is_drawn_later,
+    workload_of,
+)
 from backend.tenancy import find_owned
 from maat.api.simulations import (
     MAX_RUNS,
     ClusterTrace,
     CsvTrace,
     DrawnTrace,
+    GeneratedTrace,
     RunBody,
     SimulationBody,
     UploadedTrace,
@@ -83,12 +90,27 @@ class PreparedSimulation:
     jobs: int
 
 
-def prepare_simulation(
-    session: Session, principal: Principal, body: SimulationBody
-) -> PreparedSimulation:
-    """Check a request. It only reads, but takes time: every trace is drawn or read.
+@dataclass(frozen=True)
+class _CheckedTrace:
+    """A trace as it is stored, and how many jobs it has that can run.
 
-    Raises Invalid naming what cannot be used.
+    `workload`: all of them; None where only some were drawn.
+    """
+
+    stored: StoredTrace
+    jobs: int
+    workload: Workload | None
+
+
+def prepare_simulation(
+    session: Session,
+    principal: Principal,
+    body: SimulationBody,
+    look: Callable[[], object] = lambda: None,
+) -> PreparedSimulation:
+    """Check a request. It only reads, but takes time: traces are read, or some jobs drawn.
+
+    `look`: called before each trace; it may raise. Raises Invalid naming what cannot be used.
     """
     uses = find_uses(session, principal, body)
     found = measured(session, uses, body)
@@ -107,16 +129,15 @@ def prepare_simulation(
         _check_run(run, index)
     refuse(_repeated(body.runs))
     request = _with_quotas(session, StoredSimulation.of(body))
-    checked = [
-        _checked_trace(session, principal, request, index, found)
-        for index in range(len(request.traces))
-    ]
-    workloads = [workload for _, workload in checked]
-    _check_different(workloads)
+    checked = []
+    for index in range(len(request.traces)):
+        look()
+        checked.append(_checked_trace(session, principal, request, index, found))
+    _check_different(checked)
     return PreparedSimulation(
-        request.model_copy(update={"traces": [trace for trace, _ in checked]}),
+        request.model_copy(update={"traces": [trace.stored for trace in checked]}),
         uses,
-        len(request.runs) * sum(len(workload) for workload in workloads),
+        len(request.runs) * sum(trace.jobs for trace in checked),
     )
 
 
@@ -165,29 +186,42 @@ def _check_count(body: SimulationBody) -> None:
         )
 
 
-def _check_different(workloads: Sequence[Workload]) -> None:
+def _check_different(traces: Sequence[_CheckedTrace]) -> None:
+    read = [(str(index), one.workload) for index, one in enumerate(traces)]
     try:
         check_different(
-            [(str(index), workload) for index, workload in enumerate(workloads)], field="traces"
+            [(name, workload) for name, workload in read if workload is not None], field="traces"
         )
     except InputError as error:
         raise invalid_input(error, f"/traces/{error.value}") from None
+    stored = [one.stored for one in traces]
+    for index, trace in enumerate(stored):
+        if (twin := stored.index(trace)) != index:
+            message = f"This trace is the same as trace {twin + 1}."
+            twice = FieldError(f"/traces/{index}", "repeated", message, "Name each trace once.")
+            raise Invalid(message, errors=[twice])
 
 
 def _checked_trace(
     session: Session, principal: Principal, request: StoredSimulation, index: int, found: Measured
-) -> tuple[StoredTrace, Workload]:
-    """Return a trace as it is stored, and its jobs that can run.
+) -> _CheckedTrace:
+    """Return a trace that can be simulated.
 
-    A cluster's history is fixed here: all runs play the jobs that the cluster has now.
+    Of one that is drawn, large ones are drawn by the worker alone: what only all jobs show, such as
+    a reservation for a job that is not there, the worker tells. A cluster's history is fixed here:
+    all runs play the jobs that the cluster has now.
     """
     trace, pointer = request.traces[index], f"/traces/{index}"
+    if isinstance(trace, GeneratedTrace) and is_drawn_later(trace):
+        sample = trace.model_copy(update={"jobs": SAMPLED_JOBS})
+        _checked_scenario(checked_workload(session, sample, found.models, pointer), request, found)
+        return _CheckedTrace(trace, drawn_jobs(trace), None)
     if not isinstance(trace, ClusterTrace):
         workload = checked_workload(session, trace, found.models, pointer)
         scenario = _checked_scenario(workload, request, found)
         check_reserved_jobs(scenario)
         check_measured_jobs(scenario)
-        return trace, scenario.workload
+        return _CheckedTrace(trace, len(scenario.workload), scenario.workload)
     cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
     named = trace.model_copy(update={"cluster_id": cluster_id})
     workload, history = fixed_history(session, named, pointer)
@@ -198,12 +232,12 @@ def _checked_trace(
         scenario = _checked_scenario(workload, request, found)
         check_reserved_jobs(scenario)
         check_measured_jobs(scenario)
-        return history, scenario.workload
+        return _CheckedTrace(history, len(scenario.workload), scenario.workload)
     check_reserved_jobs(_checked_scenario(own_part(workload, principal), request, found))
     with without_naming():
         scenario = _checked_scenario(workload, request, found)
     check_measured_jobs(scenario)
-    return history, scenario.workload
+    return _CheckedTrace(history, len(scenario.workload), scenario.workload)
 
 
 def _checked_scenario(workload: Workload, request: StoredSimulation, found: Measured) -> Scenario:

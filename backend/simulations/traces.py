@@ -19,15 +19,19 @@ from maat.api.simulations import (
     MAX_SIMULATED_JOBS,
     ClusterTrace,
     CsvTrace,
+    DrawnTrace,
     GeneratedTrace,
     HistoryWindow,
 )
 from maat.laboratory.requested import Model
 from maat.scheduling.errors import TraceError
-from maat.workloads.generators import generate
+from maat.workloads.generators import FAMILY_NAMES, generate, job_count
 from maat.workloads.reading import read_workload
 from maat.workloads.workloads import Workload
 
+MOST_DRAWN_JOBS = 1000
+"""A request with a larger trace is checked by some of its jobs: a thousand take 0.1 s of CPU."""
+SAMPLED_JOBS = 500
 HISTORY = "cluster"  # name and format of a cluster's history
 
 
@@ -68,21 +72,31 @@ def history_of(session: Session, trace: ClusterTrace) -> History:
 
 
 def _generated(trace: GeneratedTrace) -> Workload:
-    drawn = generate(
+    if (count := drawn_jobs(trace)) > MAX_SIMULATED_JOBS:
+        raise TraceError(
+            "would be too many",
+            field="jobs",
+            value=count,
+            remedy=f"Ask for at most {MAX_SIMULATED_JOBS} jobs.",
+        )
+    return generate(
         trace.family,
         jobs=trace.jobs,
         hours=trace.hours,
         seed=trace.seed,
         xxl_share=trace.xxl_share,
     )
-    if len(drawn) > MAX_SIMULATED_JOBS:
-        raise TraceError(
-            "would be too many",
-            field="jobs",
-            value=len(drawn),
-            remedy=f"Ask for at most {MAX_SIMULATED_JOBS} jobs.",
-        )
-    return drawn
+
+
+def is_drawn_later(trace: DrawnTrace) -> bool:
+    """Whether a trace that may be simulated is so large that the worker alone draws it."""
+    is_known = trace.family in FAMILY_NAMES
+    return is_known and MOST_DRAWN_JOBS < drawn_jobs(trace) <= MAX_SIMULATED_JOBS
+
+
+def drawn_jobs(trace: DrawnTrace) -> int:
+    """Return how many jobs a trace has that is still to be drawn. Raises UnknownNameError."""
+    return job_count(trace.family, jobs=trace.jobs, hours=trace.hours)
 
 
 def csv_workload(text: str, models: Mapping[str, Model]) -> Workload:

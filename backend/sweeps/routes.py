@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from backend.accounts.identity import Principal, a_simulation, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.laboratory.budget import within_budget
 from backend.operations.service import operations_of
 from backend.pagination import PageAsked
 from backend.simulations.fairness_rule import AskedRule
@@ -18,6 +19,7 @@ from backend.sweeps.service import PreparedSweep, get_sweep, prepare_sweep, stor
 from backend.tenancy import newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
+from backend.web.still_there import StillThere
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
@@ -42,6 +44,7 @@ def create_sweep(
     reading: ReadingDep,
     settings: SettingsDep,
     queue: QueueDep,
+    look: StillThere,
     principal: Runner,
     body: SweepBody,
     key: KeyHeader = None,
@@ -64,7 +67,11 @@ def create_sweep(
         session,
         once,
         settings,
-        prepare=lambda before: prepare_sweep(before, principal, body),
+        prepare=within_budget(
+            principal,
+            settings,
+            lambda before: prepare_sweep(before, principal, body, look),
+        ),
         answer=answer,
     )
 

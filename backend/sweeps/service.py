@@ -5,6 +5,7 @@ A point that was simulated before is found by its content.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -71,10 +72,15 @@ class _Points:
     notes: tuple[str, ...]
 
 
-def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> PreparedSweep:
+def prepare_sweep(
+    session: Session,
+    principal: Principal,
+    body: SweepBody,
+    look: Callable[[], object] = lambda: None,
+) -> PreparedSweep:
     """Check a request. It only reads, but takes time: every point is built.
 
-    Raises Invalid naming what cannot be used.
+    `look`: called before each point; it may raise. Raises Invalid naming what cannot be used.
     """
     uses = find_uses(session, principal, body)
     found = measured(session, uses, body)
@@ -86,10 +92,10 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     placer_parameters = {} if body.placer is None else body.placer_parameters
     check_parts(body.policy, body.policy_parameters, body.placer, placer_parameters)
     if isinstance(body.trace, ClusterTrace):
-        request, points = _of_history(session, principal, body, body.trace, found)
+        request, points = _of_history(session, principal, body, body.trace, found, look)
     else:
         request = StoredSweep.of(body)
-        points = _points(request, found)
+        points = _points(request, found, look)
     return PreparedSweep(request, uses, points.members, list(points.notes))
 
 
@@ -173,6 +179,7 @@ def _of_history(
     body: SweepBody,
     trace: ClusterTrace,
     found: Measured,
+    look: Callable[[], object],
 ) -> tuple[StoredSweep, _Points]:
     """Return the request and its points on the jobs that a cluster has had until now."""
     cluster_id = cluster_id_of(session, trace.cluster_id, "/trace")
@@ -181,19 +188,19 @@ def _of_history(
     body = with_quotas_of(session, body, cluster_id)
     request = StoredSweep.of(body, history)
     if not hides_others(workload, principal):
-        return request, _points(request, found)
+        return request, _points(request, found, look)
     if (window := window_of(body.measured_jobs)) is not None:
         with pointing_at("/measured_jobs"):
             window.check(len(workload))
     own = own_part(workload, principal)
     if own.jobs:
         of_all = body.model_copy(update={"measured_jobs": None})
-        _points(StoredSweep.of(of_all, HistoryTrace.of(named, own)), found)
+        _points(StoredSweep.of(of_all, HistoryTrace.of(named, own)), found, look)
     with without_naming():
-        return request, _points(request, found)
+        return request, _points(request, found, look)
 
 
-def _points(request: StoredSweep, found: Measured) -> _Points:
+def _points(request: StoredSweep, found: Measured, look: Callable[[], object]) -> _Points:
     """Return every point by its content, and notes on them.
 
     Raises Invalid at the field that the library refuses.
@@ -203,12 +210,12 @@ def _points(request: StoredSweep, found: Measured) -> _Points:
         sweep = sweep_of(request, found)
         _check_size(sweep, (trace.jobs or 0) if isinstance(trace, DrawnTrace) else 0)
         _check_policies(sweep)
-        return _checked(sweep)
+        return _checked(sweep, look)
     except InputError as error:
         raise invalid_input(error, _pointer(error.field, request)) from None
 
 
-def _checked(sweep: EngineSweep) -> _Points:
+def _checked(sweep: EngineSweep, look: Callable[[], object]) -> _Points:
     """Check every point. One whose cluster is too small is kept: it fails when it is played.
 
     Raises InputError if all of them are.
@@ -217,6 +224,7 @@ def _checked(sweep: EngineSweep) -> _Points:
     notes: dict[str, None] = {}
     jobs, checked, too_small = 0, 0, None
     for position, point in enumerate(sweep.each()):
+        look()
         members.append(
             SweepMember(
                 sweep_id="",

@@ -54,6 +54,7 @@ from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
 from frontend.routing import QueryValue, query_value
 from frontend.visitors import with_right
+from maat.api.laboratory import use_words
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -252,9 +253,11 @@ async def list_simulations(api: Api, *, _live: object) -> Changes:
     try:
         async with api.visitor() as maat:
             page = await maat.send(calls.simulations(limit=20))
+            uses = await maat.send(calls.laboratory_use())
     except Failure as error:
         return {"table": error_state(error)}
-    return {"table": _table(page["items"])}
+    used = dmc.Text(use_words(uses["items"][0]), size="sm", c="dimmed")  # the visitor's own tenant
+    return {"table": html.Div([_table(page["items"]), used])}
 
 
 def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -> dict[str, str]:

@@ -66,6 +66,11 @@ REPORT_COMMANDS = (
         "GPU-hours of a period: allocated, used, useful, lost, and what they cost.",
         "maat.cli.usage:usage",
     ),
+    Command(
+        "laboratory",
+        "Show the CPU hours that simulations and other work took in 24 hours, and what is left.",
+        "maat.cli.laboratory:laboratory",
+    ),
     Command("prices", "List what GPU-hours cost, and from which day on.", "maat.cli.usage:prices"),
     Command(
         "price",

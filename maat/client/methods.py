@@ -116,6 +116,7 @@ class Methods:
     cluster_changes = _Method(calls.cluster_changes)
     slowdowns = _Method(calls.slowdowns, _items)
     reset_slowdowns = _Method(calls.reset_slowdowns)
+    laboratory_use = _Method(calls.laboratory_use, _items)
     gpu_scores = _Method(calls.gpu_scores, _items)
     reset_gpu_scores = _Method(calls.reset_gpu_scores)
     shared_models = _Method(calls.shared_models, _items)

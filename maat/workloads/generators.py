@@ -257,6 +257,15 @@ def size_at(
     return max(round(jobs_per_hour * length), 1), length
 
 
+def job_count(family: str, *, jobs: int | None, hours: float | None) -> int:
+    """Return how many jobs `generate` would draw, without drawing any."""
+    if jobs is not None:
+        return jobs
+    if family in PAPER_FAMILIES:
+        return PAPER_FAMILIES[family].jobs
+    return max(round((_family(family).hours if hours is None else hours) * JOBS_PER_HOUR), 1)
+
+
 def generate(
     family: str,
     *,
@@ -285,7 +294,7 @@ def generate(
         kind.hours if hours is None else _checked_number("hours", hours, above=0.0, most=MAX_HOURS)
     )
     jobs = (
-        max(round(hours * JOBS_PER_HOUR), 1)
+        job_count(family, jobs=None, hours=hours)
         if jobs is None
         else _checked_count("jobs", jobs, least=1, most=MAX_JOBS)
     )

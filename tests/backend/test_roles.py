@@ -171,6 +171,7 @@ MAY = {
     "getMeasurementFigures": "vsmau",
     "uploadMeasurement": "-sma-",
     "deleteMeasurement": "-sma-",
+    "getLaboratoryUse": "vsmau",
     "listSimulations": "vsmau",
     "getSimulation": "vsmau",
     "getComparison": "vsmau",

@@ -119,6 +119,7 @@ def jobs(walk: Walk) -> None:
 
 def reports(walk: Walk) -> None:
     price = walk("price", "t4", "0.35", "EUR", "--from", "2026-03-02")
+    walk("laboratory")
     walk("change-price", price["id"], "--amount", "0.36")
     walk("prices")
     walk("unprice", price["id"])

@@ -12,12 +12,12 @@ from sqlmodel import select
 
 from backend.app import provide
 from backend.clocktime import utc_now
-from backend.models import Cluster
+from backend.models import Cluster, Simulation
 from backend.queue import ANSWER_WHAT_IF, PLAY_NEXT_RUN
 from maat.client import Client
 from worker.forecasts import what_if
-from worker.laboratory.playing import Laboratory
 from worker.live.step import step_cluster
+from worker.simulations.runs import run_simulation
 
 ASKS_A_SERVICE = ("maat.client.clients", "maat.library.replaying", "maat.library.what_if")
 
@@ -30,9 +30,11 @@ class WorkerAtOnce:
 
     def send(self, task: str, *arguments: str) -> None:
         if task == PLAY_NEXT_RUN:
-            state = self._app.state
-            while Laboratory(state.database, state.settings).play_next():
-                pass
+            database = self._app.state.database
+            with database.session_scope(writes=False) as session:
+                asked = session.exec(select(Simulation.id)).all()
+            for simulation_id in asked:
+                run_simulation(database, simulation_id)
         if task == ANSWER_WHAT_IF:
             what_if.answer(self._app.state.database, *arguments)
 

@@ -218,6 +218,48 @@ def test_a_tenants_weight_counts_among_tenants(database: Database, laboratory: L
     assert states == ["succeeded", "queued"]
 
 
+def test_the_runs_of_a_tenant_without_budget_wait_and_others_go_on(
+    database: Database, tmp_path: Path
+) -> None:
+    of_red = request_simulation(database, policies=("fifo",), tenant="red")
+    of_blue = request_simulation(database, policies=("fifo",), tenant="blue")
+    with database.session_scope() as session:
+        charge(session, operation_of(database, of_red).id, 3600.0, now=utc_now())
+    frugal = Settings(_env_file=None, data_dir=tmp_path, laboratory_cpu_hours=1.0)
+    assert Laboratory(database, frugal).play_next()
+    assert not Laboratory(database, frugal).play_next()
+    assert operation_of(database, of_blue).state == "succeeded"
+    assert operation_of(database, of_red).state == "queued"
+
+
+def test_a_run_that_takes_more_cpu_than_a_run_may_fails_and_says_so(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.laboratory.turn.LOOK_SECONDS", 0.0)
+    simulation_id = request_simulation(database, policies=("fifo",))
+    short = Settings(_env_file=None, data_dir=tmp_path, run_cpu_hours=1e-9)
+    assert Laboratory(database, short).play_next()
+    error = operation_of(database, simulation_id).error
+    assert error is not None
+    assert "an operator can raise MAAT_RUN_CPU_HOURS" in error["detail"]
+
+
+def test_a_large_trace_is_drawn_by_the_worker_with_the_checks_that_need_all_its_jobs(
+    database: Database, laboratory: Laboratory
+) -> None:
+    trace = {"kind": "generated", "family": "philly", "jobs": 3, "hours": 1, "seed": 1}
+    known = {"gpu_type": "t4", "gpu_count": 1, "job": "cifar10-0"}
+    fine = request_simulation(database, policies=("fifo",), trace=trace, reservations=[known])
+    unknown = known | {"job": "job-that-is-not-there"}
+    wrong = request_simulation(database, policies=("fifo",), trace=trace, reservations=[unknown])
+    while laboratory.play_next():
+        pass
+    assert operation_of(database, fine).state == "succeeded"
+    error = operation_of(database, wrong).error
+    assert error is not None
+    assert error["errors"][0]["pointer"] == "/reservations/0/job"
+
+
 class KilledError(BaseException):
     """Ends a worker where nothing catches it."""
 

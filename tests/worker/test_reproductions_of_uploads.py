@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from reproduction_samples import ask, delete_upload, item_of, shown, states, upload_gpus
+from reproduction_samples import (
+    ask,
+    delete_upload,
+    item_of,
+    shown,
+    states,
+    upload_gpus,
+    waiting_keys,
+)
 from sqlmodel import col, select
 
 from backend.clocktime import utc_now
@@ -16,7 +24,6 @@ from backend.models import MeasurementUse, Operation, PaperRun, ReproducedItem
 from backend.settings import Settings
 from worker.papers import pruning, reproductions, runs
 
-AT_ONCE = 100
 QUEUE = "fig-4"  # six jobs on 16 GPUs of PAL
 
 
@@ -32,9 +39,9 @@ def play(database: Database, settings: Settings, keys: list[str]) -> None:
 
 
 def opened(database: Database, settings: Settings, found: str) -> list[str]:
-    """Open a reproduction; return its runs, which are sent now."""
+    """Open a reproduction; return the runs that wait now."""
     reproductions.reproduce(database, settings, found)
-    return runs.next_runs(database, at_once=AT_ONCE)
+    return waiting_keys(database)
 
 
 def test_an_item_of_an_upload_says_so_and_shares_no_run_with_another(
@@ -57,7 +64,7 @@ def test_an_item_of_an_upload_says_so_and_shares_no_run_with_another(
     assert len(others) == len(keys) > 0
     assert not set(others) & set(keys)
     again = ask(database, settings, "pal", QUEUE, variability="lab")
-    assert opened(database, settings, again) == []
+    assert opened(database, settings, again) == others, "its own runs are known"
     assert states(shown(database, again)) == {QUEUE: "succeeded"}
 
 
@@ -77,7 +84,7 @@ def test_one_goes_on_with_an_upload_that_is_deleted_meanwhile(
         left = sa.update(PaperRun).where(col(PaperRun.key).in_(keys[1:]))
         session.execute(left.values(state="running", heartbeat_at=silent))
         session.execute(sa.update(ReproducedItem).values(heartbeat_at=silent))
-    assert set(runs.waiting_runs(database)) == set(keys[1:])
+    assert set(waiting_keys(database)) == set(keys[1:])
     play(database, settings, keys[1:])
     assert shown(database, found)["state"] == "succeeded"
 

@@ -18,6 +18,7 @@ from sqlmodel import Session
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.experiments.service import EXPERIMENT
+from backend.laboratory.budget import most_seconds, without_budget
 from backend.laboratory.use import charge, lately_used
 from backend.papers.service import REPRODUCTION
 from backend.quotas.repository import tenant_weights
@@ -72,9 +73,10 @@ class Laboratory:
         return has_played
 
     def _play_first(self) -> bool:
-        """Play a run of the tenant whose turn it is, of those that have no guest here."""
+        """Play a run of the tenant whose turn it is, of those that have none here yet."""
         with self._database.session_scope(writes=False) as session:
-            work = [one for one in _all_work(session) if one.tenant_id not in self._tenants]
+            absent = self._tenants | without_budget(session, self._settings)
+            work = [one for one in _all_work(session) if one.tenant_id not in absent]
             weights = tenant_weights(session)
             chosen = in_turn(work, lately_used(session, now=utc_now()), weights)
         return any(self._play(one, weights) for one in chosen)
@@ -87,6 +89,7 @@ class Laboratory:
             charge=partial(_charge, self._database, work),
             invite=self._invite,
             seconds=min(max(seconds, LEAST_TURN_SECONDS), MOST_TURN_SECONDS),
+            most_seconds=most_seconds(self._settings.run_cpu_hours),
         )
         self._tenants.add(work.tenant_id)
         try:
@@ -113,6 +116,7 @@ class Laboratory:
         with self._database.session_scope(writes=False) as session:
             work = _all_work(session)
             served = {one.tenant_id for one in work if one.played} | self._tenants
+            served |= without_budget(session, self._settings)
             alone = (one for one in work if one.tenant_id not in served)
             overdue = [one for one in alone if one.created_at < now - PATIENCE]
             weights = tenant_weights(session)

@@ -19,11 +19,12 @@ from backend.measurements.uses import Measured, measured, uses_of
 from backend.models import Experiment, Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
 from backend.problems import Conflict, InternalError, Invalid, PolicyFault, Problem, invalid_input
+from backend.simulations.conditions import check_measured_jobs, check_reserved_jobs
 from backend.simulations.history import unnamed
 from backend.simulations.service import runs_of
 from backend.simulations.stored import why_unreadable
 from backend.simulations.traces import workload_of
-from maat.api.simulations import ClusterTrace
+from maat.api.simulations import ClusterTrace, GeneratedTrace
 from maat.scheduling.errors import ContractViolation, InputError, PolicyFailed
 from maat.scheduling.own.failures import sentence_of
 from maat.simulation.engine import simulate
@@ -169,6 +170,9 @@ def _play(
     try:
         workload = shared.workload(run.trace)
         scenario = scenario_of(simulation.request, run, workload, shared.measured)
+        if isinstance(simulation.request.traces[run.trace], GeneratedTrace):
+            check_reserved_jobs(scenario)
+            check_measured_jobs(scenario)
         result = simulate(scenario, on_progress=on_progress)
         shown = result_to_json(result)  # computes isolated runs, which may lack measurements
     except Exception as error:
@@ -218,7 +222,8 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
     before its end.
     """
     with database.session_scope() as session:
-        if session.get_one(Operation, simulation.operation_id).cancel_requested:
+        whole = session.get_one(Operation, simulation.operation_id)
+        if whole.cancel_requested:
             RUNS.drop(session, col(SimulationRun.simulation_id) == simulation.id)
         runs = runs_of(session, [simulation.id])[simulation.id]
         if any(run.state not in ENDED for run in runs):
@@ -228,6 +233,8 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
             (s for s in (OperationState.FAILED, OperationState.CANCELLED) if s in states),
             OperationState.SUCCEEDED,
         )
+        if state is OperationState.SUCCEEDED:  # some jobs of a trace that is drawn here may not run
+            whole.total = sum(run.done for run in runs)
         first_error = next((run.error for run in runs if run.error is not None), None)
         finish(
             session,

@@ -14,6 +14,7 @@ from maat.api.experiments import (
 )
 from maat.api.fields import Page
 from maat.api.imports import ColumnsOut, TraceImportBody, TraceImportOut
+from maat.api.laboratory import LaboratoryUseOut
 from maat.api.measurements import (
     MeasurementBody,
     MeasurementFiguresOut,
@@ -45,6 +46,11 @@ from maat.client.calls.core import (
     path_of,
 )
 from maat.vocabulary import FairnessRule
+
+
+def laboratory_use() -> Call[Page[LaboratoryUseOut]]:
+    """CPU time of simulations and other work within 24 hours; the own tenant first."""
+    return Call("GET", path_of("laboratory", "use"))
 
 
 def measurements(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = '0049'
-down_revision = '0048'
+revision = "0051"
+down_revision = "0050"
 branch_labels = None
 depends_on = None
 
