@@ -1,11 +1,10 @@
-"""Uploaded traces, and those of earlier simulations: one is chosen instead of a new file.
+"""Traces of earlier simulations: one is chosen instead of a new file.
 
 A simulation keeps the text of its traces, imported ones too.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
@@ -16,18 +15,16 @@ from dash import Dash, Input, Output
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.formatting import clock, plural
-from maat.api.measurements import MeasurementOut
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
 
-MOST_LOOKED_AT = 100  # simulations, and uploaded traces
-UPLOADED = "uploaded"
+MOST_LOOKED_AT = 100  # simulations
 
 
 def kept_trace_field(prefix: str) -> dmc.Select:
     return dmc.Select(
         id=f"{prefix}-kept",
-        label="Or an uploaded trace, or one of an earlier simulation",
+        label="Or one of an earlier simulation",
         placeholder="none yet",
         data=[],
         clearable=True,
@@ -61,16 +58,13 @@ def register_kept_traces(app: Dash, api: Api, prefix: str) -> None:
 
 
 async def offer(api: Api, *, _key: str) -> Changes:
-    """Offer uploaded traces, and those of the newest simulations that the visitor sees."""
+    """Offer the traces of the newest simulations that the visitor sees."""
     try:
         async with api.visitor() as maat:
-            page, uploaded = await asyncio.gather(
-                maat.send(calls.simulations(limit=MOST_LOOKED_AT)),
-                maat.send(calls.measurements(kind="trace", limit=MOST_LOOKED_AT)),
-            )
+            page = await maat.send(calls.simulations(limit=MOST_LOOKED_AT))
     except Failure as error:
         return {"words": error_message(error)[0]}
-    found = [*map(_uploaded, uploaded["items"]), *kept_in(page["items"])]
+    found = kept_in(page["items"])
     return {"traces": found, "words": "choose one" if found else "none yet"}
 
 
@@ -88,11 +82,6 @@ def kept_in(simulations: Sequence[SimulationOut]) -> list[dict[str, str]]:
     return list(found.values())
 
 
-def _uploaded(trace: MeasurementOut) -> dict[str, str]:
-    words = f"{trace['name']}: {plural(trace['bytes'], 'byte')}, {clock(trace['created_at'])}"
-    return {"value": f"{trace['id']}/{UPLOADED}", "label": words}
-
-
 def _csv_in(traces: Sequence[dict[str, object]]) -> Iterator[tuple[int, int]]:
     """Yield number and size in bytes of each trace that was sent as text."""
     for number, trace in enumerate(traces):
@@ -105,21 +94,16 @@ async def take(api: Api, *, chosen: str | None) -> Changes:
     """Take the text of the chosen trace as if its file had been uploaded again."""
     if not chosen:
         return NOTHING
-    kept_id, _, number = chosen.partition("/")
+    simulation_id, _, number = chosen.partition("/")
     try:
         async with api.visitor() as maat:
-            if number == UPLOADED:
-                (kept,) = (await maat.send(calls.measurement_files(kept_id)))["files"]
-                text = kept["text"]
-            else:
-                text = (await maat.send(calls.simulation_trace(kept_id, int(number))))["text"]
+            text = (await maat.send(calls.simulation_trace(simulation_id, int(number))))["text"]
     except Failure as error:
         why = ". ".join(error_message(error))
         return {"texts": None, "digests": [], "file": "", "error": why}
-    which = "An uploaded trace" if number == UPLOADED else "An earlier trace"
     return {
         "texts": [text],
         "digests": [sha256(text.encode()).hexdigest()],
-        "file": f"{which}: {plural(text.count(chr(10)), 'line')}",
+        "file": f"An earlier trace: {plural(text.count(chr(10)), 'line')}",
         "error": "",
     }

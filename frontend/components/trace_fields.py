@@ -1,4 +1,4 @@
-"""The part of a form that chooses the simulated jobs: generated, a trace, imported, or replayed.
+"""The part of a form that chooses the simulated jobs: generated, of a trace, or replayed.
 
 Several pages have it.
 """
@@ -35,6 +35,7 @@ FAMILIES = (
 KINDS = (
     ("generated", "Generated"),
     ("csv", "CSV file"),
+    ("uploaded", "Uploaded"),
     ("import", "Import"),
     ("cluster", "Replay this cluster"),
 )
@@ -93,6 +94,7 @@ def trace_fields(
             className="form-row",
         ),
         _hidden(_upload(prefix, several=several), f"{prefix}-csv"),
+        _hidden([_uploaded(prefix)], f"{prefix}-uploads"),
         _hidden(import_fields(prefix), f"{prefix}-import"),
         _hidden(replay, f"{prefix}-replay"),
         dcc.Store(id=f"{prefix}-text"),
@@ -144,6 +146,17 @@ def generated_fields(
     return generated
 
 
+def _uploaded(prefix: str) -> dmc.Select:
+    return dmc.Select(
+        id=f"{prefix}-uploaded",
+        label="Uploaded trace",
+        placeholder="choose one, or upload one under Measurements",
+        data=[],
+        value=None,
+        searchable=True,
+    )
+
+
 def _upload(prefix: str, *, several: bool) -> list[Component]:
     what = (
         ("Drop workload CSVs here, or ", "choose files")
@@ -176,6 +189,7 @@ def register_trace_fields(app: Dash, api: Api, prefix: str) -> None:
         output={
             "generated": Output(f"{prefix}-generated", "style"),
             "csv": Output(f"{prefix}-csv", "style"),
+            "uploaded": Output(f"{prefix}-uploads", "style"),
             "import": Output(f"{prefix}-import", "style"),
             "cluster": Output(f"{prefix}-replay", "style"),
         },
@@ -231,6 +245,8 @@ def traces_of(
     match form["kind"]:
         case "csv" | "import":
             return [{"kind": "csv", "text": text} for text in texts or [""]]
+        case "uploaded":
+            return [{"kind": "uploaded", "measurement": form["uploaded"] or ""}]
         case "cluster":
             hours = form.get("window")
             asked = isinstance(hours, int | float) and hours > 0
@@ -254,6 +270,8 @@ def missing_trace(
     imported = any(name.startswith(MARK) for name in files)
     if form["kind"] == "csv" and (not files or imported):
         return {"csv": "Choose a workload CSV first."}
+    if form["kind"] == "uploaded" and not form["uploaded"]:
+        return {"uploaded": "Choose an uploaded trace."}
     if form["kind"] == "import" and not imported:
         return {"import": "Choose a file to import first: one of which something becomes a job."}
     if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):

@@ -70,10 +70,12 @@ PLACES = (
         for name in ("name", "cluster", "jobs", "hours", "xxl_share", "seed", "seeds", "fidelity")
     }
     | {"policy": "policies", "placer": "placers", "runs": "seeds", "since_seconds_ago": "window"}
+    | {"measurement": "uploaded"}
     | conditions.PLACES
 )
 ERRORS = (
     "window",
+    "uploaded",
     "name",
     "cluster",
     "jobs",
@@ -92,6 +94,7 @@ FIELDS = (
     "live",
     "name",
     "kind",
+    "uploaded",
     "family",
     "jobs",
     "hours",
@@ -108,7 +111,7 @@ ADDRESS = LaboratoryAddress(
     prefix="simulate",
     form=tuple(name for name in FIELDS if name != "live"),
     lists=frozenset({"policies", "placers"}),
-    offered=("policies", "placers", "fidelity"),
+    offered=("uploaded", "policies", "placers", "fidelity"),
 )
 
 
@@ -348,7 +351,8 @@ def _parameters(given: Chosen, policy: str, placer: str | None) -> RawBody:
 def place(problem: FieldProblem, body: RawBody) -> str | None:
     """Return where the form shows a refused field; problems in a CSV show beside the file."""
     if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
-        return "csv"
+        kinds = {trace["kind"] for trace in body.get("traces", ())}
+        return "uploaded" if "uploaded" in kinds else "csv"
     owners = {
         f"/runs/{i}/policy_parameters": f"policy:{run.get('policy')}"
         for i, run in enumerate(body["runs"])

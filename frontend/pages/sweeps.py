@@ -74,9 +74,10 @@ PLACES = {
         *("name", "cluster", "jobs", "hours", "xxl_share", "seeds"),
         *("policy", "placer", "fidelity"),
     )
-} | conditions.PLACES
+} | {"measurement": "uploaded", **conditions.PLACES}
 ERRORS = (
     "window",
+    "uploaded",
     "name",
     "cluster",
     "jobs",
@@ -96,6 +97,7 @@ FIELDS = (
     "window",
     "name",
     "kind",
+    "uploaded",
     "family",
     "jobs",
     "hours",
@@ -113,7 +115,7 @@ FIELDS = (
 ADDRESS = LaboratoryAddress(
     prefix="sweeps",
     form=FIELDS,
-    offered=("policy", "placer", "fidelity"),
+    offered=("uploaded", "policy", "placer", "fidelity"),
     choices={
         "vary1": among("setting", EXAMPLES),
         "vary2": among("setting", (NOTHING, *EXAMPLES)),
@@ -312,7 +314,7 @@ def place(problem: FieldProblem, body: RawBody) -> str | None:
         return parameter
     first, *rest = problem.pointer.strip("/").split("/")
     if problem.pointer == "/trace/text":
-        return "csv"
+        return "uploaded" if body["trace"]["kind"] == "uploaded" else "csv"
     if first == "vary":
         return "values2" if rest and rest[0] == "1" else "values1"
     return (

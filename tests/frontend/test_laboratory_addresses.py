@@ -52,6 +52,7 @@ HELD_CONDITIONS = {
 GIVEN = {
     "name": "night",
     "kind": "generated",
+    "uploaded": "mea_4",
     "family": "helios",
     "import-format": "philly",
     "import-rule": "size-class",
@@ -284,6 +285,7 @@ def test_a_replay_leaves_what_the_address_says_of_its_cluster(
 SWEEP = {
     "name": "powers",
     "kind": "generated",
+    "uploaded": "mea_4",
     "family": "helios",
     "import-format": "philly",
     "import-rule": "size-class",

@@ -305,15 +305,10 @@ def test_an_error_that_a_callback_did_not_expect_is_logged_with_its_traceback_an
     async def broken(*_: Any, **__: Any) -> str:
         raise ZeroDivisionError("the cause")
 
-    name = (
-        "..simulate-generated.style...simulate-csv.style...simulate-import.style..."
-        "simulate-replay.style.."
-    )
+    parts = ("generated", "csv", "uploads", "import", "replay")
+    name = f"..{'...'.join(f'simulate-{part}.style' for part in parts)}.."
     monkeypatch.setitem(callbacks[name], "callback", broken)
-    outputs = [
-        {"id": f"simulate-{part}", "property": "style"}
-        for part in ("generated", "csv", "import", "replay")
-    ]
+    outputs = [{"id": f"simulate-{part}", "property": "style"} for part in parts]
     changed = {"id": "simulate-kind", "property": "value", "value": "csv"}
     call = {
         "output": name,

@@ -23,6 +23,7 @@ from maat.client.errors import ApiError, FieldProblem
 FORM: dict[str, Any] = {
     "name": "n",
     "kind": "csv",
+    "uploaded": None,
     "family": "",
     "jobs": 1,
     "hours": 1,
@@ -383,6 +384,17 @@ def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and
         ("Slowdown across nodes", "1.7 for every model"),
     ]
     assert describe(by_model) == [("Slowdown across nodes", "1.2 for resnet50, 3 for vgg19")]
+
+
+def test_an_uploaded_trace_is_a_choice_of_its_own() -> None:
+    form = {**FORM, "kind": "uploaded"}
+    assert unfinished(form, ["a"], None)["uploaded"] == "Choose an uploaded trace."
+    chosen = {**form, "uploaded": "mea_1"}
+    assert "uploaded" not in unfinished(chosen, [], None)
+    body = simulation_body(chosen, texts=["a,b\n"], cluster_id=None)
+    assert body["traces"] == [{"kind": "uploaded", "measurement": "mea_1"}]
+    for pointer in ("/traces/0/measurement", "/traces/0/text"):
+        assert simulation_place(FieldProblem(pointer, "", "", ""), body) == "uploaded"
 
 
 def test_traces_of_earlier_simulations_are_offered_once_and_drawn_ones_are_not() -> None:

@@ -25,6 +25,7 @@ from maat.vocabulary import FairnessRule
 FORM: dict[str, Any] = {
     "name": "s",
     "kind": "generated",
+    "uploaded": None,
     "family": "philly",
     "jobs": 20,
     "hours": 1,
@@ -253,6 +254,7 @@ def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | No
         ({"seeds": "one"}, "seeds"),
         ({"kind": "cluster"}, "cluster"),
         ({"kind": "csv"}, "csv"),
+        ({"kind": "uploaded"}, "uploaded"),
     ],
     ids=str,
 )

@@ -35,7 +35,8 @@ _OFFERED = ("fidelity", "profiles", "interference", "variability")
 def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:
     """Register the callbacks of the fields. `policies`, `placers`: the fields that offer them."""
     register_reservation_errors(app, prefix)
-    fields = {"policy": policies, "placer": placers} | {name: name for name in _OFFERED}
+    fields = {"policy": policies, "placer": placers, "trace": "uploaded"}
+    fields |= {name: name for name in _OFFERED}
     answer(
         app,
         partial(offer, api, prefix, fields),
@@ -169,6 +170,7 @@ def _measured(uploaded: Sequence[MeasurementOut]) -> dict[str, list[dict[str, st
         "profiles": _offered(PROFILES, "profiles", uploaded),
         "interference": _offered(INTERFERENCE, "interference", uploaded),
         "variability": _offered(VARIABILITY, "variability", uploaded),
+        "trace": [_choice(one["id"], one["name"]) for one in uploaded if one["kind"] == "trace"],
     }
 
 
