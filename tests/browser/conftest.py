@@ -113,6 +113,7 @@ def serving(
         **kept,
         "PYTHONPATH": str(ROOT),
         "MAAT_DATA_DIR": str(folder),
+        "MAAT_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "MAAT_DEMO": str(demo).lower(),
         "MAAT_ALLOW_COMMANDS": str(commands).lower(),
         "MAAT_WEBHOOKS_TO_PRIVATE_ADDRESSES": "true",  # receivers of tests are here

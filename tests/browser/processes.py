@@ -1,4 +1,4 @@
-"""Processes of the service: started as its users do, or forked with its modules imported.
+"""Processes of the service, forked with its modules imported.
 
 To import the modules takes four seconds of CPU, most of what it takes to start a service. A fork is
 for tests of what a service does once it runs. tests/faults starts it as its users do.
@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import runpy
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,35 +25,11 @@ _FORKS = multiprocessing.get_context("forkserver")
 
 
 @contextmanager
-def running(words: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[int]:
+def forked(words: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[int]:
     """`python -m` with these words in a group of its own, by its id; ended with all its children.
 
-    It sees the variables of `environment` alone.
+    It sees the variables of `environment` alone. What it would import first is imported already.
     """
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *words],
-            cwd=ROOT,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    def has_ended() -> bool:
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    with _ended(process.pid, has_ended):
-        yield process.pid
-
-
-@contextmanager
-def forked(words: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[int]:
-    """The same, but what it would import first is imported already."""
     _FORKS.set_forkserver_preload([IMPORTS])
     process = _FORKS.Process(target=_run_module, args=(words, environment, log))
     with patch.dict(os.environ, {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}):

@@ -101,14 +101,14 @@ def test_a_focus_stays_on_its_page_and_goes_to_no_like_link_of_the_next(
 
 
 def test_a_click_on_free_gpus_leads_to_their_node_from_the_overview_too(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
     idle = server.client.send(
         calls.create_cluster(
             {"name": "idle", "nodes": [{"gpu_type": "t4", "gpu_count": 4, "count": 40}]}
         )
     )
-    page = tab.open(f"{server.url}/?cluster={idle['name']}")
+    page = inside.follow(f"{server.url}/?cluster={idle['name']}")
     page.get_by_role("group", name="t4-39: 0 of 4 t4 in use").get_by_role("link").click()
 
     expect(page).to_have_url(re.compile(r"/cluster\?node=t4-39"))
@@ -261,7 +261,7 @@ def set_fault(server: Any, fault: str | None) -> None:
 
 
 def test_what_jobs_said_of_gpus_is_shown_with_who_said_it_and_is_forgotten(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
     database = Database(f"sqlite:///{server.folder / 'maat.db'}")
     with database.session_scope() as session:
@@ -298,7 +298,7 @@ def test_what_jobs_said_of_gpus_is_shown_with_who_said_it_and_is_forgotten(
             for index, ratio in enumerate((1.0, 1.4, 1.0))
         )
     database.dispose()
-    page = tab.open(f"{server.url}/cluster?cluster={server.cluster_id}")
+    page = inside.follow(f"{server.url}/cluster?cluster={server.cluster_id}")
     scores = page.locator("#cluster-gpu-scores")
     row = scores.locator("tbody tr").first
     expect(row.locator("td").nth(0)).to_have_text("t4-0, GPU 1")
@@ -312,7 +312,7 @@ def test_what_jobs_said_of_gpus_is_shown_with_who_said_it_and_is_forgotten(
 
 
 def test_what_sharing_was_measured_to_cost_comes_while_the_page_is_open(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
     shared = server.client.create_cluster(
         {
@@ -325,7 +325,7 @@ def test_what_sharing_was_measured_to_cost_comes_while_the_page_is_open(
             "speed": 60.0,
         }
     )["id"]
-    page = tab.open(f"{server.url}/cluster?cluster={shared}")
+    page = inside.follow(f"{server.url}/cluster?cluster={shared}")
     card = page.locator("#cluster-slowdowns")
     expect(card).to_contain_text("What sharing a GPU costs")
     expect(card).to_contain_text("No pair of jobs was measured yet")

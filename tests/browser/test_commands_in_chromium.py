@@ -1,8 +1,7 @@
-"""A command from the form to its log, on the whole service as `maat up` starts it."""
+"""A command from the form to its log, on a service that runs commands."""
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -13,11 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.service.real_server import free_port
 from browser.barriers import every_barrier
-from browser.conftest import wait_until
+from browser.conftest import serving, wait_until, worker_of
 from browser.pages import error_beside, wait_in_page
-from browser.processes import running
+from browser.processes import forked
 from maat.client import Client
 
 pytestmark = pytest.mark.needs_chromium
@@ -26,19 +24,16 @@ pytestmark = pytest.mark.needs_chromium
 @pytest.fixture(scope="module")
 def up(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A service that allows commands, with one cluster of two slots."""
-    folder, port = tmp_path_factory.mktemp("up"), free_port()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
-    words = ["maat", "up", "--port", str(port), "--data-dir", str(folder / "data"), "--no-demo"]
-    log = folder / "up.log"
+    folder = tmp_path_factory.mktemp("up")
+    worker = worker_of("rounds", "-B", "-s", str(folder / "beat"))
     with (
-        running([*words, "--allow-commands"], kept, log),
-        Client(f"http://127.0.0.1:{port}") as client,
+        serving(folder, demo=False, commands=True) as server,
+        forked(worker, server.environment, folder / "worker.log"),
     ):
-        wait_until(lambda: "Maat is at" in log.read_text(), f"the service; its log: {log}")
-        client.create_cluster(
+        server.client.create_cluster(
             {"name": "here", "shape": "cpu=1x2", "executor": "local", "round_seconds": 2}
         )
-        yield client
+        yield server.client
 
 
 def test_a_command_is_submitted_by_the_form_and_its_log_is_followed(

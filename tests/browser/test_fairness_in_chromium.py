@@ -29,9 +29,9 @@ def ended(laboratory: Any) -> str:
 
 
 def test_the_page_tells_rho_by_tenant_and_leads_to_the_worst_jobs(
-    laboratory: Any, ended: str, tab: Any
+    laboratory: Any, ended: str, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/fairness?period=this-month")
+    page = inside.follow(f"{laboratory.url}/fairness?period=this-month")
     expect(page.locator("#fairness-worst")).to_contain_text("Of its life:")
     expect(page.locator("#fairness-tiles")).to_contain_text("Median rho")
     expect(page.locator("#fairness-legend")).to_contain_text("default")
@@ -46,14 +46,14 @@ def test_the_page_tells_rho_by_tenant_and_leads_to_the_worst_jobs(
     page.locator("#fairness-worst").get_by_role("link").first.click()
     expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
     expect(page.locator("#job-fairness")).to_contain_text("on an equal share")
-    assert tab.witness.errors == []
-    assert tab.witness.foreign == []
+    assert inside.witness.errors == []
+    assert inside.witness.foreign == []
 
 
 def test_the_period_is_kept_in_the_address_and_may_be_empty(
-    laboratory: Any, ended: str, tab: Any
+    laboratory: Any, ended: str, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/fairness")
+    page = inside.follow(f"{laboratory.url}/fairness")
     page.get_by_role("combobox", name="Period").or_(
         page.get_by_label("Period", exact=True)
     ).first.click()
@@ -66,7 +66,7 @@ def test_the_period_is_kept_in_the_address_and_may_be_empty(
     page.get_by_role("option", name="From … to …").click()
     expect(page.locator("#fairness-days")).to_be_visible()
     expect(page.locator("#fairness-note")).to_contain_text("Choose the first and the last day")
-    assert tab.witness.errors == []
+    assert inside.witness.errors == []
 
 
 @pytest.mark.long

@@ -35,9 +35,9 @@ def test_what_was_typed_just_before_a_question_is_part_of_it_however_late_it_is_
 
 
 def test_a_job_is_forecast_before_it_is_submitted_and_then_on_its_page(
-    laboratory: Any, tab: Any
+    laboratory: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/submit")
+    page = inside.follow(f"{laboratory.url}/submit")
     page.wait_for_selector("#submit-preview .scatterlayer .trace", state="attached")
     page.locator("#submit-max-gpus").fill("8")
     page.locator("#submit-max-gpus").press("Tab")
@@ -60,9 +60,9 @@ def test_a_job_is_forecast_before_it_is_submitted_and_then_on_its_page(
         return laboratory.client.send(calls.job_forecast(job_id))["state"] == "made"
 
     wait_until(is_made, "the forecast of a job")
-    page = tab.open(f"{laboratory.url}/jobs/{job_id}")
+    page = inside.follow(f"{laboratory.url}/jobs/{job_id}")
     ends = re.compile(r"Ends about .* (at P\d\d|\(a first guess\))")
     expect(page.locator("#job-forecast")).to_contain_text(ends)
     expect(page.locator("#job-forecast")).to_contain_text(re.compile(r"From \d+ draws?.*, as of"))
-    assert tab.witness.errors == []
-    assert tab.witness.foreign == []
+    assert inside.witness.errors == []
+    assert inside.witness.foreign == []

@@ -95,8 +95,8 @@ def test_a_job_is_submitted_found_and_cancelled_by_keys(server: Any, tab: Any) -
     assert server.client.job(job_id)["cancel_requested"]
 
 
-def test_a_link_of_the_navigation_leads_into_its_page(server: Any, tab: Any) -> None:
-    page = tab.open(server.url)
+def test_a_link_of_the_navigation_leads_into_its_page(server: Any, inside: Any) -> None:
+    page = inside.follow(server.url)
     page.locator("#overview-map .gpu-node").first.wait_for()
     page.locator(".nav-link", has_text="Jobs").focus()
 
@@ -139,8 +139,8 @@ def test_policies_are_compared_by_keys(laboratory: Any, tab: Any) -> None:
     expect(page.locator("#simulation-rule")).to_be_focused()
 
 
-def test_what_leads_to_another_page_leaves_the_focus_in_it(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/sweeps")
+def test_what_leads_to_another_page_leaves_the_focus_in_it(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/sweeps")
     link = page.get_by_role("link", name="Compare policies")
     link.focus()
     page.keyboard.press("Enter")
@@ -174,9 +174,9 @@ def test_a_button_that_waits_for_its_answer_gets_the_focus_back(server: Any, tab
 
 
 def test_enter_in_a_form_whose_button_is_not_ready_yet_submits_once_it_is(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{server.url}/submit")
+    page = inside.follow(f"{server.url}/submit")
     page.locator("#submit-name").fill("early")
     page.evaluate("document.getElementById('submit-button').disabled = true")
     page.keyboard.press("Enter")
@@ -187,9 +187,9 @@ def test_enter_in_a_form_whose_button_is_not_ready_yet_submits_once_it_is(
 
 
 def test_enter_on_a_button_that_is_not_ready_yet_presses_it_once_it_is(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{server.url}/submit")
+    page = inside.follow(f"{server.url}/submit")
     button = page.locator("#submit-button")
     page.locator("#submit-name").fill("soon")
     button.focus()

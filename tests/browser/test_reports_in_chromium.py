@@ -127,8 +127,8 @@ def test_a_schedule_is_added_stopped_and_deleted(server: Any, inside: Any) -> No
 
 
 @pytest.mark.long
-def test_a_service_without_a_cluster_says_so(empty_server: Any, tab: Any) -> None:
-    page = tab.open(f"{empty_server.url}/reports")
+def test_a_service_without_a_cluster_says_so(empty_server: Any, inside: Any) -> None:
+    page = inside.follow(f"{empty_server.url}/reports")
     expect(page.locator("#reports-document .state-title")).to_have_text("No cluster yet")
 
 

@@ -153,7 +153,7 @@ def test_what_the_cluster_lacks_is_not_offered(server: Any, inside: Any) -> None
     assert "v100" not in (page.locator("#submit-model-facts").text_content() or "")
 
 
-def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, tab: Any) -> None:
+def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, inside: Any) -> None:
     nodes = [
         {"name": name, "gpu_type": name, "gpu_count": count}
         for name, count in (("a100", 8), ("t4", 4))
@@ -175,7 +175,7 @@ def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, tab: A
         "the first job to hold the a100s",
     )
     waiting = server.client.submit_job({"name": "needs eight", **rigid})
-    page = tab.open(f"{server.url}/jobs/{waiting['id']}")
+    page = inside.follow(f"{server.url}/jobs/{waiting['id']}")
 
     remedy = page.locator(".remedies li", has_text="Ask for 4 GPUs instead of 8")
     expect(remedy).to_contain_text("4 × t4")

@@ -72,9 +72,9 @@ def test_an_address_opens_its_question_and_a_refusal_stands_beside_its_field(
 
 
 def test_a_placer_and_parameters_are_asked_and_kept_in_the_address(
-    laboratory: Any, tab: Any
+    laboratory: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/cluster?policy=sia&policy_parameter=p%3D-99")
+    page = inside.follow(f"{laboratory.url}/cluster?policy=sia&policy_parameter=p%3D-99")
     power = page.get_by_role("textbox", name="p", exact=True)
     expect(power).to_have_value("-99")
     page.locator("#what-if-ask").click()
@@ -94,11 +94,11 @@ def test_a_placer_and_parameters_are_asked_and_kept_in_the_address(
     expect(page.locator("#what-if")).to_contain_text(re.compile(r"From \d+ draws?.*, as of now"))
     expect(refused).to_have_count(0)
     page.locator("#what-if-placer").press("Escape")
-    assert [error for error in tab.witness.errors if "422" not in error] == []
+    assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
-def test_bounds_on_moves_are_asked_and_both_sides_say_them(laboratory: Any, tab: Any) -> None:
-    page = tab.open(f"{laboratory.url}/cluster?stay=soon")
+def test_bounds_on_moves_are_asked_and_both_sides_say_them(laboratory: Any, inside: Any) -> None:
+    page = inside.follow(f"{laboratory.url}/cluster?stay=soon")
     stay = page.get_by_label("Least stay of a job (s)")
     moves = page.get_by_label("Most moves of a job in an hour")
     expect(stay).to_have_value("soon")
@@ -122,7 +122,7 @@ def test_bounds_on_moves_are_asked_and_both_sides_say_them(laboratory: Any, tab:
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(MISFITS) == []
-    assert tab.witness.errors == []
+    assert inside.witness.errors == []
 
 
 def test_a_policy_that_is_chosen_begins_with_what_the_cluster_has_of_it(
