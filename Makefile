@@ -29,7 +29,7 @@ up: install ## start Maat here: SQLite, embedded worker, demo cluster
 test: install ## the checks and the tests
 	@TIMEFORMAT="%U s of user and %S s of system CPU time, %R s in all"; time ( \
 		$(MAKE) --no-print-directory check & checks=$$!; \
-		$(BIN)/pytest -n 4 $(SPREAD); tests=$$?; \
+		$(BIN)/pytest -n 3 $(SPREAD); tests=$$?; \
 		wait $$checks || { echo "make check failed: see above"; exit 1; }; exit $$tests )
 
 test-long: install ## all tests, including the long ones

@@ -38,7 +38,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.set_threshold(100_000)
 
 settings.register_profile(
-    "maat", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "maat",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=100 if os.environ.get("MAAT_TESTS_LONG") else 40,
 )
 settings.load_profile("maat")
 

@@ -34,8 +34,9 @@ def seconds_until_now() -> float:
 def _children(pid: int) -> list[int]:
     found = list[int]()
     try:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
+        for task in os.listdir(f"/proc/{pid}/task"):  # a process of tests has dozens
+            with open(f"/proc/{pid}/task/{task}/children", "rb") as children:
+                found += map(int, children.read().split())
     except OSError:  # it has ended, or this is no Linux
         return []
     return found
@@ -78,10 +79,11 @@ class CpuTimes:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        now = seconds_until_now()
-        spent = max(0.0, now - self._measured_until)  # less if a daemon left its parent
-        report.user_properties = [*report.user_properties, (_PROPERTY, spent)]
-        self._measured_until = now
+        if call.when == "teardown":
+            now = seconds_until_now()
+            spent = max(0.0, now - self._measured_until)  # less if a daemon left its parent
+            report.user_properties = [*report.user_properties, (_PROPERTY, spent)]
+            self._measured_until = now
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

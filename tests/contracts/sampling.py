@@ -18,12 +18,12 @@ SOLVED_BY_CVXPY = [
 
 
 def sampled(examples: int, *, usual: int | None = None) -> settings:
-    """All of them in `make test-long`; in `make test` a quarter, or so many as are usual.
+    """All of them in `make test-long`; in `make test` an eighth, or so many as are usual.
 
     An example that fails is not made smaller unless MAAT_TESTS_SHRINK is set: whole rounds take
     five minutes of it, and a line that repeats the failure is printed in any case.
     """
     phases = [p for p in Phase if p is not Phase.shrink or os.environ.get("MAAT_TESTS_SHRINK")]
-    few = examples // 4 if usual is None else usual
+    few = max(examples // 8, 5) if usual is None else usual
     most = examples if os.environ.get("MAAT_TESTS_LONG") else few
     return settings(max_examples=most, phases=phases, print_blob=True)
