@@ -10,7 +10,7 @@ SPREAD := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-long check format bench screenshots lock migrate clean
+.PHONY: help install up test test-long check format bench screenshots lock sbom migrate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -52,12 +52,20 @@ screenshots: install ## take pictures of every page, into var/screenshots
 	@PYTHONPATH=.:tests $(BIN)/python -m browser.screenshots $(ARGUMENTS)
 
 LOCK := .venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
-lock: ## lock the newest versions that pyproject.toml allows; of these, what the image of Dockerfile installs
+lock: ## lock the newest versions that pyproject.toml allows; of these, what the image of Dockerfile installs; and its SBOM
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
 	@$(LOCK) --upgrade --extra dev --output-file requirements.lock pyproject.toml
 	@cp requirements.lock requirements-server.lock
 	@$(LOCK) --extra server --build-deps-for editable --output-file requirements-server.lock pyproject.toml
+	@$(MAKE) --no-print-directory sbom
 	@rm -rf .venv-lock
+
+sbom: ## write what the image of Dockerfile is made of, with licences: sbom.cdx.json
+	@rm -rf .venv-lock .venv-image && $(PYTHON) -m venv .venv-lock && $(PYTHON) -m venv .venv-image
+	@.venv-lock/bin/pip install --quiet cyclonedx-bom
+	@.venv-image/bin/pip install --quiet --require-hashes -r requirements-server.lock && .venv-image/bin/pip uninstall --quiet --yes pip
+	@.venv-lock/bin/cyclonedx-py environment --output-reproducible --short-PURLs --pyproject pyproject.toml -o sbom.cdx.json .venv-image/bin/python
+	@rm -rf .venv-lock .venv-image
 	@sed -i -e '/^# WARNING: pip install/,/^# Consider using/d' -e '/^maat @ /,+1d' requirements.lock requirements-server.lock
 
 migrate: install ## bring the database that MAAT_DATABASE_URL names to the newest version

@@ -165,7 +165,7 @@ def _run_callbacks(session: Session) -> None:
 
 def _sqlite_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> Engine:
     if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     engine = sa.create_engine(
         url, connect_args={"timeout": busy_seconds, "check_same_thread": False}, **pool
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.utils import canonicalize_name
 
 from backend.queue import QUEUES
 from backend.settings import Settings
@@ -215,6 +217,21 @@ def test_the_image_takes_packages_by_their_hashes_and_the_versions_that_tests_ru
         "--require-hashes -r requirements-server.lock",
         "--no-deps --no-build-isolation --editable .",
     ]
+
+
+def test_the_bill_of_materials_is_of_what_the_image_installs_and_names_licences() -> None:
+    bill = json.loads((ROOT / "sbom.cdx.json").read_text())
+    listed = {canonicalize_name(part["name"]): part for part in bill["components"]}
+    locked = {
+        canonicalize_name(name): pin for name, pin in _locked("requirements-server.lock").items()
+    }
+    assert {name: part["version"] for name, part in listed.items()} == {
+        name: re.search(r"==([^ ;]+)", pin).group(1)  # type: ignore[union-attr]
+        for name, pin in locked.items()
+    }
+    without = {name for name, part in listed.items() if not part.get("licenses")}
+    assert without <= {"kaleido", "logistro", "qdldl"}  # their packages' metadata names none
+    assert bill["metadata"]["component"]["name"] == "maat"
 
 
 def _locked(file: str) -> dict[str, str]:
