@@ -47,6 +47,7 @@ from backend.jobs.models import (
     JobCount,
     JobDependency,
     JobEvent,
+    JobFlag,
     JobPause,
 )
 from backend.laboratory.models import LaboratoryUse
@@ -100,6 +101,7 @@ __all__ = [
     "JobFairness",
     "JobFit",
     "JobForecastRow",
+    "JobFlag",
     "JobMemory",
     "JobPause",
     "JobSecret",

@@ -121,7 +121,8 @@ class WebhookEvent(StrEnum):
     """What a webhook can be told.
 
     JOB_STARTED: it got its first GPUs. JOB_DEADLINE: a round found that it will miss its deadline.
-    JOB_CHECKPOINT: it could not save, or a checkpoint was damaged. REPORT_READY: a report was kept.
+    JOB_CHECKPOINT: it could not save, or a checkpoint was damaged. JOB_FLAGGED: what
+    its agent says is unlikely. REPORT_READY: a report was kept.
     CLUSTER_FAULT: the engine of a cluster does not answer. NODE_FAULT: a node cannot be used.
     """
 
@@ -134,6 +135,7 @@ class WebhookEvent(StrEnum):
     JOB_CANCELLED = "job.cancelled"
     JOB_DEADLINE = "job.deadline"
     JOB_CHECKPOINT = "job.checkpoint"
+    JOB_FLAGGED = "job.flagged"
     REPORT_READY = "report.ready"
     CLUSTER_FAULT = "cluster.fault"
     CLUSTER_RECOVERED = "cluster.recovered"

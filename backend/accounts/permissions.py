@@ -20,6 +20,7 @@ class Permission(StrEnum):
     JOBS_CHANGE = "jobs:change"  # pause, resume, and what may change while they live
     JOBS_RUN_COMMANDS = "jobs:run-commands"  # only where the operator allows commands
     JOBS_URGENT = "jobs:urgent"  # submit jobs of the highest class of priority, or heavy ones
+    JOBS_DISMISS = "jobs:dismiss"  # what is unlikely of what a job reported
     CLUSTERS_READ = "clusters:read"
     CLUSTERS_WRITE = "clusters:write"
     ROUNDS_READ = "rounds:read"
@@ -71,6 +72,7 @@ PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     | _OF_MANAGERS
     | {
         Permission.JOBS_URGENT,
+        Permission.JOBS_DISMISS,
         Permission.USERS_MANAGE,
         Permission.TOKENS_MANAGE,
         Permission.REPORTS_MANAGE,

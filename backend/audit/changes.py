@@ -106,8 +106,16 @@ def asker() -> Actor:
 
 def record(session: Session, change: Change) -> None:
     """Write a change down in its own transaction; log it once that is committed."""
+    # No caller reads the row again. A statement costs a fraction of what a mapped object costs.
+    session.flush()
+    session.connection().execute(_INSERT, record_row(change))
+    after_commit(session, lambda: _log(change))
+
+
+def record_row(change: Change) -> dict[str, object]:
+    """Return a change as its row, for who makes statements ready before their transaction."""
     request, actor = asking(), change.actor
-    row = {
+    return {
         "id": new_id("aud"),
         "at": utc_now(),
         "actor_kind": actor.kind.value,
@@ -123,10 +131,6 @@ def record(session: Session, change: Change) -> None:
         "after": _plain(change.after),
         "request_id": None if request is None else request.request_id,
     }
-    # No caller reads the row again. A statement costs a fraction of what a mapped object costs.
-    session.flush()
-    session.connection().execute(_INSERT, row)
-    after_commit(session, lambda: _log(change))
 
 
 def kind_of(target: str) -> TargetKind:

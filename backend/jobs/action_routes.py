@@ -15,6 +15,7 @@ from backend.jobs.candidates import Candidate
 from backend.jobs.changing import change_job, request_cancel, request_pause, request_resume
 from backend.jobs.cloning import body_like
 from backend.jobs.finder import FinderDep
+from backend.jobs.flags import dismiss_flag
 from backend.jobs.models import Job
 from backend.jobs.repository import get_job
 from backend.jobs.resources import show_job
@@ -27,11 +28,13 @@ from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 from maat.api.job_answers import JobOut
 from maat.api.jobs import CloneBody, JobChanges
+from maat.vocabulary import Doubted
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
 Changer = Annotated[Principal, Depends(require(Permission.JOBS_CHANGE))]
 Submitter = Annotated[Principal, Depends(require(Permission.JOBS_SUBMIT))]
+Dismisser = Annotated[Principal, Depends(require(Permission.JOBS_DISMISS))]
 Canceller = Annotated[Principal, Depends(require(Permission.JOBS_CANCEL))]
 
 
@@ -101,6 +104,17 @@ def resume_job(
     """
     resumed = request_resume(session, principal, job_id, if_match)
     return _changed(session, principal, response, resumed)
+
+
+@router.post("/jobs/{job_id}/flags/{kind}/actions/dismiss", operation_id="dismissJobFlag")
+def dismiss(
+    session: SessionDep, principal: Dismisser, job_id: str, kind: Doubted, response: Response
+) -> JobOut:
+    """Say that what the job reports is right, though it is unlikely: it is believed again.
+
+    Rounds flag it for the same no more. Repeating the request changes nothing.
+    """
+    return _changed(session, principal, response, dismiss_flag(session, principal, job_id, kind))
 
 
 @router.patch("/jobs/{job_id}", operation_id="changeJob")

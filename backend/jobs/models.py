@@ -257,6 +257,27 @@ class JobPause(SQLModel, table=True):
     to_seconds: float | None = None
 
 
+class JobFlag(SQLModel, table=True):
+    """What is unlikely of what a job's agent reported (maat/scheduling/plausibility.py).
+
+    `said` and `seen` in `unit`; `attempt`: its number when a round saw it. One that a person has
+    dismissed stays, so that the job is not flagged for the same again.
+    """
+
+    __tablename__ = "job_flags"
+    __table_args__ = (_partial("ix_job_flags_standing", "job_id", where="dismissed_at IS NULL"),)
+
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    kind: str = Field(primary_key=True, max_length=20)
+    attempt: int
+    at_seconds: float
+    said: float
+    seen: float
+    unit: str = Field(max_length=40)
+    dismissed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    dismissed_by: str | None = Field(default=None, max_length=200)
+
+
 class JobDependency(SQLModel, table=True):
     """A job starts only after another has succeeded.
 

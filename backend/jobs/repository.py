@@ -19,7 +19,7 @@ from backend.accounts.models import Tenant, User
 from backend.clusters.models import Cluster
 from backend.columns import WithoutIndex
 from backend.jobs.counting import Counting, counted, kept_counts, matching_counts
-from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
+from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent, JobFlag
 from backend.pagination import Branch, Listed, Order, Rows, paginate
 from backend.problems import NotFound
 from maat.vocabulary import JobState
@@ -38,6 +38,7 @@ _CHANGE_IN_ROUNDS = frozenset({"state", "progress", "gpu_hours", "restarts"})
 _KINDS = frozenset({"tenant_id", "cluster_id", "owner_id", "model", "state"})
 _MOST_BRANCHES = 60
 _KEPT_LISTS = 128
+_FLAGGED = select(JobFlag.job_id).where(col(JobFlag.dismissed_at).is_(None))
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class JobFilters:
     submitted_before: datetime | None = None
     labels: tuple[str, ...] = ()
     array: str | None = None
+    flagged: bool = False
 
 
 def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool = False) -> Job:
@@ -100,7 +102,7 @@ def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
     filters = found.filters
     dates = (filters.submitted_after, filters.submitted_before)
     of_jobs = (filters.gpu_types, filters.text, filters.labels, *dates)
-    if any(of_jobs) or filters.array is not None:
+    if any(of_jobs) or filters.array is not None or filters.flagged:
         return counted(session, matching_counts(found.predicate(Job)))
     return counted(session, _counts(found))
 
@@ -179,6 +181,8 @@ class FoundJobs:
         filters = self.filters
         if filters.array is not None:
             yield col(Job.array_id) == filters.array
+        if filters.flagged:
+            yield col(Job.id).in_(_FLAGGED)
         if filters.gpu_types:
             yield col(Job.gpu_type).in_(filters.gpu_types)
         if filters.text:
@@ -241,7 +245,7 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
     many.
     """
     filters = found.filters
-    if filters.array is not None:  # few jobs, which an index of their own finds
+    if filters.array is not None or filters.flagged:  # few jobs, which an index of their own finds
         return [Branch(found.predicate(Job, without_index=_KINDS), few=True)]
     without_index = _unused_indexes(filters)
     split = {

@@ -23,8 +23,9 @@ from backend.forecasts.interest import record_interest
 from backend.forecasts.repository import forecasts_of
 from backend.forecasts.resources import times_of
 from backend.jobs.deadlines import outlook_of
+from backend.jobs.flags import flags_by_job, show_flag
 from backend.jobs.kept_reasons import evidence_of
-from backend.jobs.models import Job, JobEvent
+from backend.jobs.models import Job, JobEvent, JobFlag
 from backend.jobs.remaining import remaining_seconds
 from backend.jobs.shared_now import SharedNow
 from backend.jobs.warnings import warnings_of
@@ -87,6 +88,7 @@ def show_jobs(
     active = [] if are_new else [job.id for job in jobs if job.finished_seconds is None]
     forecasts = forecasts_of(session, active)
     beside = (each for job in jobs for each in facts[job.cluster_id].sharing.ids_beside(job))
+    flags = {} if are_new else flags_by_job(session, [job.id for job in jobs])
     named = jobs_named_in([job.reason_evidence for job in jobs])
     sight = sight_of(session, principal, [*named, *beside])
     return [
@@ -97,6 +99,7 @@ def show_jobs(
             owner=owners[job.owner_id],
             tenant=tenants[job.tenant_id],
             forecast=times_of(job, forecasts.get(job.id), facts[job.cluster_id].cluster),
+            flags=flags.get(job.id, ()),
         )
         for job in jobs
     ]
@@ -175,6 +178,7 @@ def _show(
     owner: str,
     tenant: str,
     forecast: JobTimesOut | None,
+    flags: Sequence[JobFlag],
 ) -> JobOut:
     cluster = facts.cluster
     remaining = remaining_seconds(job, cluster)
@@ -205,6 +209,7 @@ def _show(
         allocation=_allocation(job, facts, sight),
         reason=reason,
         warnings=warnings_of(job, reason),
+        flags=[show_flag(flag, cluster) for flag in flags],
     )
 
 

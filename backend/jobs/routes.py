@@ -104,6 +104,9 @@ async def job_filters(
         Query(max_length=MOST_LABELS, description="`key=value`; of several a job has all."),
     ] = [],  # noqa: B006
     array: Annotated[str | None, Query(max_length=40, description="Id of an array.")] = None,
+    flagged: Annotated[
+        bool, Query(description="Only jobs with a flag that nobody has dismissed.")
+    ] = False,
 ) -> JobFilters:
     return JobFilters(
         cluster,
@@ -117,6 +120,7 @@ async def job_filters(
         submitted_before,
         tuple(label),
         array,
+        flagged,
     )
 
 

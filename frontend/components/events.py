@@ -17,6 +17,7 @@ _KINDS = {
     "checkpoint": "trouble with a checkpoint",
     "engine": "its engine",
     "report": "a report was refused",
+    "flag": "what it reports is unlikely",
     "asked": "a request",
     "deadline": "will miss its deadline",
 }

@@ -13,6 +13,7 @@ from maat.api.beliefs import PenaltyOut
 from maat.api.fields import FieldWarning, Timestamp
 from maat.api.forecasts import JobTimesOut
 from maat.vocabulary import (
+    Doubted,
     PriorityClass,
     SlowdownSource,
 )
@@ -64,6 +65,23 @@ class ReasonOut(TypedDict):
     sentence: str
     evidence: dict[str, Any]
     as_of_round: int | None
+
+
+class FlagOut(TypedDict):
+    """What is unlikely of what the job's agent reported.
+
+    While it stands, the job is believed less: docs/operations.md, What Maat trusts.
+    """
+
+    kind: Doubted
+    sentence: str
+    said: Annotated[float, Field(description="By its agent or its owner, in `unit`.")]
+    seen: Annotated[float, Field(description="By Maat, or usual, in `unit`.")]
+    unit: str
+    attempt: int
+    at: Timestamp
+    dismissed_at: Annotated[Timestamp | None, Field(description="Null while it stands.")]
+    dismissed_by: str | None
 
 
 class JobOut(TypedDict):
@@ -138,6 +156,9 @@ class JobOut(TypedDict):
     allocation: AllocationOut | None
     reason: ReasonOut
     warnings: list[FieldWarning]
+    flags: Annotated[
+        list[FlagOut], Field(description="What is unlikely of its reports, oldest first.")
+    ]
     cancel_requested: bool
     pause_requested: bool
     paused_by: Annotated[str | None, Field(description="Who asked for the pause.")]

@@ -17,6 +17,11 @@ _BEFORE = {
 }
 """By the outcome of the last attempt of a job that lost its GPUs by it."""
 FOLLOWS = "follows others"
+WHILE_FLAGGED = (
+    "Until a manager of its tenant dismisses this, Maat believes the job no faster than is usual, "
+    "and no larger batch to be of use to it."
+)
+"""What a flag does, wherever one is shown."""
 
 
 def follows_others(job: Mapping[str, Any]) -> bool:

@@ -97,6 +97,11 @@ COMMANDS = (
         "maat.cli.jobs:explain",
     ),
     Command(
+        "dismiss",
+        "Dismiss a flag of a job: what it reports is right, though it is unlikely.",
+        "maat.cli.jobs:dismiss",
+    ),
+    Command(
         "forecast",
         "Show when a job starts and ends, or what a change of the cluster would do to all jobs.",
         "maat.cli.forecast:forecast",

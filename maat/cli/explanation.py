@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from maat.api.belief_words import weighed_words
-from maat.api.job_words import place_words
+from maat.api.job_words import WHILE_FLAGGED, place_words
 from maat.api.reason_words import evidence_words
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ NO_PRESS = "wait"
 def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     """Return what holds, why it has what it has, the numbers, and remedies with their commands."""
     primary = explanation["primary"]
-    lines = [primary["sentence"]]
+    lines = [primary["sentence"], *_flag_lines(job)]
     if queue := explanation["queue"]:
         lines.append(place_words(queue["waiting"], queue["position"]))
     if explanation["choice"]:
@@ -39,6 +39,15 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     for remedy in explanation["remedies"]:
         lines += _remedy_lines(job, remedy)
     return lines
+
+
+def _flag_lines(job: JobOut) -> Iterator[str]:
+    for flag in job["flags"]:
+        if flag["dismissed_at"] is None:
+            yield f"Flagged ({flag['kind']}): {flag['sentence']} {WHILE_FLAGGED}"
+            yield f"  If it is right: {shlex.join(['maat', 'dismiss', job['id'], flag['kind']])}"
+        else:
+            yield f"Flagged ({flag['kind']}), and dismissed by {flag['dismissed_by']}."
 
 
 def _remedy_lines(job: JobOut, remedy: Remedy) -> Iterator[str]:

@@ -27,6 +27,7 @@ from maat.cli.service import (
 )
 from maat.client import calls, change_as_it_is
 from maat.scheduling.errors import ParameterError
+from maat.vocabulary import Doubted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -56,6 +57,12 @@ def jobs(
         list[str] | None, typer.Option(help="Only jobs of this tenant. May be repeated.")
     ] = None,
     owner: Annotated[str | None, typer.Option(help="Only jobs of this user.")] = None,
+    flagged: Annotated[
+        bool,
+        typer.Option(
+            "--flagged", help="Only jobs whose reports are unlikely, until they are dismissed."
+        ),
+    ] = False,
     array: Annotated[str | None, typer.Option(help="Only jobs of the array with this id.")] = None,
     submitted_after: Annotated[
         str | None,
@@ -88,6 +95,7 @@ def jobs(
             tenant=tenant or [],
             owner=owner,
             array=array,
+            flagged=flagged or None,
             submitted_after=submitted_after,
             submitted_before=submitted_before,
             limit=limit,
@@ -161,6 +169,19 @@ def explain(
         spans = [] if as_json else maat.send(calls.allocations(job_id))["items"]
     lines = [*explanation_lines(shown, found), moves_verdict(spans)]
     show(found, as_json, "\n".join(line for line in lines if line))
+
+
+def dismiss(
+    job: JobNamed,
+    kind: Annotated[Doubted, typer.Argument(help="Of the flag, as maat explain shows it.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Dismiss a flag of a job: what it reports is right, though it is unlikely."""
+    with client_of(url) as maat:
+        job_id = job_id_of(maat, job)
+        changed = maat.dismiss_flag(job_id, kind.value)
+    show(changed, as_json, f"{job_id}: the flag {kind.value} is dismissed")
 
 
 def _remedy_named(code: str, explanation: ExplanationOut) -> Remedy:

@@ -172,6 +172,7 @@ class Methods:
     gradients = _Method(calls.gradients, _items)
     belief = _Method(calls.belief)
     reset_belief = _Method(calls.reset_belief)
+    dismiss_flag = _Method(calls.dismiss_flag)
     log = _Method(calls.log)
     log_file = _Method(calls.log_file)
     usage = _Method(calls.usage)

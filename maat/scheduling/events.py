@@ -41,7 +41,7 @@ class EventKind(StrEnum):
 
     NODE_FAILED, CHECKPOINT, ENGINE, REPORT: of commands, whose state may stay as it is. ASKED: what
     a person asked of the job; its data say what, and who. DEADLINE: it will be missed, for the
-    first time.
+    first time. FLAG: what its agent says is unlikely.
     """
 
     STATE = "state"
@@ -52,6 +52,7 @@ class EventKind(StrEnum):
     REPORT = "report"
     ASKED = "asked"
     DEADLINE = "deadline"
+    FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)

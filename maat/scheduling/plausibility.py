@@ -7,6 +7,8 @@ believed less (`doubted_samples`). What a report alone can show is in maat.sched
 
 from __future__ import annotations
 
+import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -167,6 +169,22 @@ class Doubt:
     seen: float
     unit: str
 
+    @property
+    def sentence(self) -> str:
+        """Say what was said and what was seen, for the page, the API and the CLI alike."""
+        return _WORDS[self.kind].format(said=f"{self.said:.3g}", seen=f"{self.seen:.3g}")
+
+
+_WORDS = {
+    Doubted.SPEED: "Its steps are said to take {said} s each, and one came every {seen} s.",
+    Doubted.PACE: "It reports {said} effective samples of progress; in all the time that it held "
+    "GPUs its fastest steps make about {seen}.",
+    Doubted.KIND: "Its steps are said to take {said} s; of other jobs of its model on such GPUs "
+    "they usually take {seen} s.",
+    Doubted.WORK: "{said} effective samples were named as all of its work, and it reports {seen}.",
+    Doubted.END: "It says that it has finished, after {seen} of {said} effective samples.",
+}
+
 
 def doubts_of(account: Account) -> Iterator[Doubt]:
     """Yield what is unlikely of a job; each kind once, the farthest off."""
@@ -177,30 +195,48 @@ def doubts_of(account: Account) -> Iterator[Doubt]:
 
 
 def slowed_by(lives: Sequence[Life]) -> float:
-    """Return how many times longer steps took than was said, if they took all of the time: 1 or
-    more, by the attempt that shows it most."""
+    """Return how many times longer steps took than was said, if nothing else took time.
+
+    By the attempt that shows it most; at least 1.
+    """
     shown = (life.ran_seconds / life.timed.seconds for life in lives if _may_judge(life))
-    return max(shown, default=1.0)
+    return max([1.0, *shown])
 
 
 def doubted_samples(
-    samples: Sequence[Sample], of_kind: OfKind, *, slower: float = 1.0
+    samples: Sequence[Sample], of_others: OfKind, *, slower: float = 1.0
 ) -> tuple[Sample, ...]:
-    """Return what is believed of a flagged job's samples: no step faster than is usual.
+    """Return what is believed of a flagged job: what is usual of its kind, whatever it says.
 
-    `of_kind`: as for evidence.bounded_samples. `slower`: how many times longer its steps are seen
-    to take than it says, which counts where it is alone of its kind.
+    `of_others`: the samples of every other job of its model on the GPU type; the median over their
+    tenants of the medians over each one's jobs counts. If there is none, its steps count `slower`
+    times as long as it says, and more GPUs bring it nothing.
     """
-    return tuple(
-        sample._replace(
-            step_seconds=sample.sync_seconds
-            + max(
-                alone_seconds(sample) * slower,
-                usual_seconds(sample.per_gpu_batch_size, of_kind),
-            )
+    by_tenant: dict[tuple[int, int, int], dict[str, list[Sample]]] = defaultdict(dict)
+    for tenant, of_job in of_others:
+        for sample in of_job:
+            by_tenant[sample[:3]].setdefault(tenant, []).append(sample)
+    if by_tenant:
+        return tuple(
+            _median([_median(mine) for mine in by_tenant[key].values()])
+            for key in sorted(by_tenant)
         )
-        for sample in samples
-    )
+    return tuple(_without_scaling(sample, slower) for sample in samples)
+
+
+def _median(samples: Sequence[Sample]) -> Sample:
+    """Return the median of samples of one configuration; of two the slower."""
+    sync = statistics.median_high(sample.sync_seconds for sample in samples)
+    alone = statistics.median_high(alone_seconds(sample) for sample in samples)
+    weight = max(sample.weight for sample in samples)
+    return samples[0]._replace(step_seconds=alone + sync, sync_seconds=sync, weight=weight)
+
+
+def _without_scaling(sample: Sample, slower: float) -> Sample:
+    """Return the sample as if all its replicas together did what one does."""
+    alone = alone_seconds(sample) * slower
+    sync = (sample.replica_count - 1) * alone
+    return sample._replace(step_seconds=alone + sync, sync_seconds=sync)
 
 
 def _of_speed(account: Account) -> Iterator[Doubt]:

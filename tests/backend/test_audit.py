@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from flagged_jobs import flag
 from sqlmodel import select
 
 from backend.accounts.permissions import Role
@@ -68,6 +69,7 @@ WRITTEN = {
     "resetJobBelief": "reset belief",
     "shareModel": "share model",
     "unshareModel": "stop sharing model",
+    "dismissJobFlag": "dismiss flag",
     "reserveGpus": "reserve GPUs",
     "deleteReservation": "remove reservation",
     "setQuota": "set quota",
@@ -232,7 +234,7 @@ def change_webhooks(client: TestClient) -> None:
     done(client.delete(at))
 
 
-def change_jobs(client: TestClient) -> None:
+def change_jobs(client: TestClient, database: Database) -> None:
     body = {"name": "train", "model": "bert"}
     job = done(client.post(f"{API}/jobs", json=body))
     done(client.post(f"{API}/jobs:batch", json={"jobs": [body, body]}))
@@ -247,15 +249,17 @@ def change_jobs(client: TestClient) -> None:
     done(client.post(f"{at}/actions/cancel"))
     done(client.post(f"{API}/jobs/{job['id']}/actions/cancel"))
     done(client.delete(f"{at}/belief"))
+    flag(database, job["id"])
+    done(client.post(f"{at}/flags/speed/actions/dismiss"))
 
 
 def test_each_of_them_is_found_with_who_did_it_when_and_in_which_request(
-    client: TestClient, app: FastAPI
+    client: TestClient, app: FastAPI, database: Database
 ) -> None:
     change_accounts(client, app)
     change_clusters(client)
     change_webhooks(client)
-    change_jobs(client)
+    change_jobs(client, database)
     found = records(client)
     assert {one["action"] for one in found} >= set(WRITTEN.values())
     assert all(one["request_id"] for one in found if one["actor_kind"] == "user")

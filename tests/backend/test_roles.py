@@ -90,6 +90,7 @@ MAY = {
     "listSlowdowns": "vsmau",
     "resetSlowdowns": "---a-",
     "listGpuScores": "vsmau",
+    "dismissJobFlag": "--ma-",
     "resetGpuScores": "---a-",
     "resetJobBelief": "---a-",
     "listSharedModels": "vsmau",

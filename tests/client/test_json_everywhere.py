@@ -11,6 +11,7 @@ import pytest
 import typer
 from deliveries import fail_delivery
 from fastapi import FastAPI
+from flagged_jobs import flag
 from typer.testing import CliRunner
 
 from maat.cli.app import app as commands
@@ -102,6 +103,8 @@ def clusters(walk: Walk) -> None:
 def jobs(walk: Walk) -> None:
     job = walk("submit", "one", "--model", "bert")["id"]
     walk("forget-belief", job)
+    flag(walk.app.state.database, job)
+    walk("dismiss", job, "speed")
     walk("clone", job)
     for command in ("explain", "hold", "release", "pause", "resume", "forecast"):
         walk(command, job)

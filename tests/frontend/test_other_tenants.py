@@ -109,6 +109,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "rank": ["0"],
         "cursor": ["nonsense"],
         "count": ["exact"],
+        "flagged": ["false"],
         "skip": ["1"],
         "after": ["2020-01-01T00:00:00Z"],
         "before": ["2100-01-01T00:00:00Z"],
@@ -229,6 +230,7 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
     said = {
         "at": 1,
         "action": "drain",
+        "kind": "speed",
         "code": "raise_priority",
         "node": "t4-0",
         "told": "x",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from scheduling.examples import job, round_of, spec
 
+from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.evidence import CLOCKS_DIFFER, LATE_SECONDS
-from maat.scheduling.fitting import Sample
+from maat.scheduling.fitting import Sample, fit_throughput
+from maat.scheduling.job import MemoryLimits
+from maat.scheduling.loop import plan_round
+from maat.scheduling.placement import PLACERS
 from maat.scheduling.plausibility import (
     JUDGED_SECONDS,
     LEAST_TIMED,
@@ -27,6 +32,7 @@ from maat.scheduling.plausibility import (
     faults_of_time,
     slowed_by,
 )
+from maat.scheduling.policies import POLICIES
 from maat.vocabulary import Doubted
 
 HONEST = Account(
@@ -103,13 +109,20 @@ def test_a_job_that_has_only_begun_is_not_judged_by_its_time() -> None:
     assert kinds(replace(HONEST, lives=[begun], progress=0.0)) == []
 
 
-def test_doubted_samples_are_no_faster_than_usual_nor_than_they_were_seen() -> None:
+def test_of_a_flagged_job_the_usual_of_its_kind_is_believed_and_alone_no_scaling() -> None:
     fast = Sample(1, 4, 32, 0.01, 0.005)
-    others = [("b", [Sample(1, 1, 32, 0.1, 0.0)]), ("b", [Sample(1, 1, 32, 0.2, 0.0)])]
-    (bounded,) = doubted_samples([fast], others)
-    assert bounded.step_seconds == pytest.approx(0.105)
+    others = [
+        ("a", [Sample(1, 1, 32, 0.1, 0.0)]),
+        ("b", [Sample(1, 1, 32, 0.2, 0.0), Sample(1, 2, 32, 0.3, 0.1)]),
+        ("b", [Sample(1, 1, 32, 0.2, 0.0)]),
+    ]
+    assert doubted_samples([fast], others) == (
+        Sample(1, 1, 32, 0.2, 0.0),
+        Sample(1, 2, 32, pytest.approx(0.3), 0.1),
+    )
     (alone,) = doubted_samples([fast], [], slower=100.0)
-    assert alone.step_seconds == pytest.approx(0.505)
+    assert alone.step_seconds == pytest.approx(4 * 0.5)
+    assert alone.step_seconds - alone.sync_seconds == pytest.approx(0.5)
     assert slowed_by(HONEST.lives) == pytest.approx(900 / 800)
 
 
@@ -213,3 +226,42 @@ def test_tolerances_are_wider_than_clocks_differ() -> None:
     assert CLOCKS_DIFFER > 1.0
     assert LATE_SECONDS > 30.0  # a report comes every 30 s
     assert MUCH_FASTER > 1.0
+
+
+def believed(samples: Sequence[Sample], gradient: GradientStatistics | None) -> Belief:
+    return Belief({"t4": TypeBelief(tuple(samples), fit_throughput(samples))}, gradient, 64)
+
+
+def measured(sync: float, faster: float = 1.0) -> list[Sample]:
+    """Steps on one, two and four GPUs of a node, and on two nodes."""
+    return [
+        Sample(nodes, replicas, batch, (0.05 + 0.002 * batch) / faster + wait, wait)
+        for nodes, replicas in ((1, 1), (1, 2), (1, 4), (2, 8))
+        for batch in (32, 64, 128)
+        for wait in [sync * (replicas > 1) * replicas**0.5]
+    ]
+
+
+QUIET = GradientStatistics(1.0, 1.0)  # larger batches are of little use
+NOISY = GradientStatistics(1.0, 1e6)  # each sample of any batch has its full value
+WAITS, NEVER_WAITS = measured(0.1), measured(0.0)
+
+
+def gpus_of(known: Belief, honest: int) -> int:
+    """Return how many of 16 GPUs Sia gives to a job beside so many honest ones like it."""
+    limits = {"max_batch_size": 1024, "memory": {"t4": MemoryLimits(1, 128)}}
+    others = [job(spec(f"honest-{n}", **limits), believed(WAITS, QUIET)) for n in range(honest)]
+    round_input = round_of("t4=4x4", job(spec("liar", **limits), known), *others)
+    found = plan_round(round_input, POLICIES.build("sia"), PLACERS.build("whole-node"))
+    return len(found.placement.placement.by_job.get("liar", ()))
+
+
+@pytest.mark.parametrize("honest", [5, 11])
+def test_a_flagged_liar_gets_no_more_of_a_sia_round_than_if_it_were_honest(honest: int) -> None:
+    """docs/operations.md, What Maat trusts, has these figures."""
+    truth = gpus_of(believed(WAITS, QUIET), honest)
+    lie = gpus_of(believed(NEVER_WAITS, NOISY), honest)
+    of_kind = [("ours", WAITS)] * honest
+    flagged = gpus_of(believed(doubted_samples(NEVER_WAITS, of_kind), None), honest)
+    alone = gpus_of(believed(doubted_samples(NEVER_WAITS, [], slower=10.0), None), honest)
+    assert (truth, lie, flagged, alone) == (1, {5: 8, 11: 4}[honest], 1, 1)

@@ -34,6 +34,7 @@ from worker.executors.protocol import (
 from worker.executors.training_status import keeps_gpus, moved_at, status_of
 from worker.training.attempt_writes import AttemptWrites, plan_to_json
 from worker.training.beliefs import plan_of
+from worker.training.doubts import UNKNOWN_WORK, flag
 from worker.training.knowledge import Knowledge
 from worker.training.places import Places
 from worker.training.profiling import (
@@ -78,7 +79,7 @@ class Training:
         self._paused: Set[JobId] = frozenset()
         self._before_profile: set[JobId] = set()
         self._applied: dict[JobId, int] = {}
-        self._wanted = AttemptWrites()
+        self._wanted, self._flagged = AttemptWrites(), list[Write]()
         stored = {} if restoration.state is None else restoration.state.jobs
         self._stored = {job_id: texts.standing for job_id, texts in stored.items()}
         self._reported_events = {
@@ -114,6 +115,7 @@ class Training:
                 self._wanted.ask_to_end(live_attempt(attempts), StopReason.PAUSED, now)
             standing = standing_of(trained(attempts), self._command(job_id).max_retries)
             ended = self._ended(job_id, attempts, standing)
+            events += self._flags(known, attempts, now)
             events += self._events(known, attempts, ended, standing, now)
             status = self._status(job_id, attempts, ended, now)
             if ended is None and live_attempt(attempts) is None:
@@ -123,6 +125,7 @@ class Training:
             if ended is not None:
                 del self._jobs[job_id], self._reported_events[job_id]
                 self._applied.pop(job_id, None)
+                self._knowledge.forget(job_id)
                 continue
             job = self._as_seen(job_id, known, attempts, now)
             if job_id in self._cancelled:
@@ -164,7 +167,8 @@ class Training:
         return StateChanges(new, standing, {}, gone)
 
     def take_writes(self) -> Sequence[Write]:
-        return [*self._knowledge.take_writes(), *self._wanted.take()]
+        flagged, self._flagged = self._flagged, []
+        return [*self._knowledge.take_writes(), *flagged, *self._wanted.take()]
 
     # ---- what a round wants
 
@@ -323,6 +327,14 @@ class Training:
             now=now,
         )
 
+    def _flags(self, known: _Known, attempts: Sequence[AttemptRow], now: float) -> Iterator[Event]:
+        """Flag the job for what is unlikely of what it reported, each once."""
+        doubts = self._knowledge.doubts(known.row.id, attempts, now=now)
+        before = self._tables.flags.get(known.row.id, {}).keys()
+        for event, writes in flag(known.row, _newest(attempts), doubts, before, now):
+            self._flagged += writes
+            yield event
+
     def _status(
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
     ) -> JobStatus:
@@ -382,7 +394,12 @@ class Training:
         return self._knowledge.belief(job_id, now=self._clock.now())
 
     def _work(self, job_id: JobId, attempts: Sequence[AttemptRow]) -> float | None:
-        """Return what the script last said, or else its owner: effective samples in all."""
+        """Return what the script last said, or else its owner: effective samples in all.
+
+        None while what it says of its work is doubted.
+        """
+        if UNKNOWN_WORK & set(self._knowledge.flags(job_id)):
+            return None
         said = [each.total_samples for each in attempts if each.total_samples is not None]
         return said[-1] if said else self._command(job_id).total_samples
 
@@ -392,6 +409,10 @@ class Training:
 
 def _last_round(attempts: Sequence[AttemptRow]) -> int:
     return max((one.round_number for one in attempts), default=0)
+
+
+def _newest(attempts: Sequence[AttemptRow]) -> int:
+    return attempts[-1].number if attempts else 0
 
 
 def _trains(live: AttemptRow) -> bool:

@@ -7,7 +7,7 @@ fit is stored with the step.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
@@ -21,11 +21,14 @@ from backend.models import AttemptRow, JobFit
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.evidence import ModelKey, bounded_samples
+from maat.scheduling.evidence import ModelKey, OfKind, bounded_samples
 from maat.scheduling.fitting import Sample
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.plausibility import Doubt, doubted_samples, slowed_by
+from maat.vocabulary import Doubted
 from worker.training.beliefs import belief_of, believed_samples, fit_again
+from worker.training.doubts import account_of, judge, lives_of, standing
 from worker.training.tables import TrainingTables
 from worker.training.variability import ALL, classes_of, scores_of
 from worker.writes import Write
@@ -45,7 +48,8 @@ class Knowledge:
         self._beliefs: dict[JobId, Belief] = {}
         self._writes: list[Write] = []
         self._models: Mapping[JobId, OwnModel] = {}
-        self._of_kind: dict[ModelKey, list[tuple[str, Samples]]] = {}
+        self._of_kind: dict[ModelKey, list[tuple[JobId, str, Samples]]] = {}
+        self._judged: dict[JobId, object] = {}
 
     def go_on(self, tables: TrainingTables, models: Mapping[JobId, OwnModel]) -> None:
         """Take up the tables of the next step; `models`: of every job."""
@@ -92,6 +96,31 @@ class Knowledge:
         name = self._classes.get(self._tables.shared.key(row.tenant_id, row.model), ALL)
         return replace(spec, variability_class=name if name in known else ALL) if known else spec
 
+    def doubts(
+        self, job_id: JobId, attempts: Sequence[AttemptRow], *, now: float
+    ) -> Sequence[Doubt]:
+        """Return what is unlikely of a job; nothing if it has not reported since it was asked."""
+        heard = [(one.reported_seconds, one.finished) for one in attempts]
+        if not any(at for at, _ in heard) or self._judged.get(job_id) == heard:
+            return ()
+        self._judged[job_id] = heard
+        rows = self._tables.samples.get(job_id, ())
+        measured = believed_samples(rows)
+        return judge(
+            account_of(
+                attempts,
+                rows,
+                self._tables.commands[job_id],
+                samples=measured,
+                of_kind={kind: self._kind(job_id, kind) for kind in measured},
+                now=now,
+            )
+        )
+
+    def forget(self, job_id: JobId) -> None:
+        """Forget a job that has ended."""
+        self._judged.pop(job_id, None)
+
     def take_writes(self) -> list[Write]:
         writes, self._writes = self._writes, []
         return writes
@@ -103,39 +132,64 @@ class Knowledge:
         found = penalties_of(self._bare.type_names, declared, measured)
         return {one.gpu_type: one.penalty for one in found if one.penalty > 1}
 
+    def flags(self, job_id: JobId) -> Collection[Doubted]:
+        """Return what a job is flagged for, and nobody has dismissed."""
+        return standing(self._tables.flags.get(job_id, {}))
+
     def _belief(self, job_id: JobId, now: float) -> Belief:
-        samples = {
-            kind: bounded_samples(measured, self._kind(job_id, kind))
-            for kind, measured in believed_samples(self._tables.samples.get(job_id, ())).items()
-        }
-        known = self._tables.fits.get(job_id, {})
+        """Return what is believed; of a flagged job no speed beyond the usual, and no noise."""
+        tables = self._tables
+        flags, attempts = self.flags(job_id), tables.attempts.get(job_id, ())
+        measured = believed_samples(tables.samples.get(job_id, ()))
+        if flags:
+            slower = slowed_by(lives_of(attempts, now)) if Doubted.SPEED in flags else 1.0
+            samples = {
+                kind: doubted_samples(mine, self._others(job_id, kind), slower=slower)
+                for kind, mine in measured.items()
+            }
+        else:
+            samples = {
+                kind: bounded_samples(mine, self._kind(job_id, kind))
+                for kind, mine in measured.items()
+            }
+        known = tables.fits.get(job_id, {})
         fresh = fit_again(job_id, samples, known, now=now)
         for kind, fit in fresh.items():
             mine = sa.and_(_FITS.c.job_id == job_id, _FITS.c.gpu_type == kind)
             store = sa.update(_FITS).where(mine) if kind in known else sa.insert(_FITS)
             self._writes.append(Write(store.values(**fit.model_dump())))
-        tables = self._tables
-        gradient = believed_gradient(tables.gradients.get(job_id, ()), now)
-        attempts = tables.attempts.get(job_id, ())
+        known_gradients = () if flags else tables.gradients.get(job_id, ())
+        gradient = believed_gradient(known_gradients, now)
         return belief_of(samples, {**known, **fresh}, gradient, attempts)
 
-    def _kind(self, job_id: JobId, gpu_type: str) -> Sequence[tuple[str, Sequence[Sample]]]:
+    def _kind(self, job_id: JobId, gpu_type: str) -> OfKind:
         """Return what the latest jobs of this one's model measured on a GPU type, by tenant."""
+        jobs = self._jobs_of_kind(job_id)
+        return [(tenant, each.get(gpu_type, ())) for _, tenant, each in jobs]
+
+    def _others(self, job_id: JobId, gpu_type: str) -> OfKind:
+        """Return the same of the other jobs that are not flagged."""
+        return [
+            (tenant, each.get(gpu_type, ()))
+            for other, tenant, each in self._jobs_of_kind(job_id)
+            if other != job_id and not self.flags(other)
+        ]
+
+    def _jobs_of_kind(self, job_id: JobId) -> Sequence[tuple[JobId, str, Samples]]:
         if job_id not in self._models:
             return ()
         model = self._key(job_id)
         if model not in self._of_kind:
-            of_tenant: dict[str, list[Samples]] = defaultdict(list)
+            of_tenant: dict[str, list[tuple[JobId, str, Samples]]] = defaultdict(list)
             for other in sorted(self._models):
                 if self._key(other) == model:
                     found = believed_samples(self._tables.samples.get(other, ()))
-                    of_tenant[self._models[other][0]] += [found] if found else []
+                    tenant = self._models[other][0]
+                    of_tenant[tenant] += [(other, tenant, found)] if found else []
             self._of_kind[model] = [
-                (tenant, each)
-                for tenant, jobs in of_tenant.items()
-                for each in jobs[-_MOST_OF_KIND:]
+                each for jobs in of_tenant.values() for each in jobs[-_MOST_OF_KIND:]
             ]
-        return [(tenant, each.get(gpu_type, ())) for tenant, each in self._of_kind[model]]
+        return self._of_kind[model]
 
     def _key(self, job_id: JobId) -> ModelKey:
         return self._tables.shared.key(*self._models[job_id])

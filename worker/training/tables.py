@@ -21,13 +21,14 @@ from backend.models import (
     Job,
     JobCommand,
     JobFit,
+    JobFlag,
     JobMemory,
     Node,
     StepSample,
 )
 from maat.scheduling.evidence import SharedModels
 from maat.scheduling.job import JobId
-from maat.vocabulary import AttemptKind, AttemptState, Outcome
+from maat.vocabulary import AttemptKind, AttemptState, Doubted, Outcome
 
 Row = TypeVar("Row", bound=SQLModel)
 
@@ -41,8 +42,8 @@ class TrainingTables:
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by attempt.
     `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
     many. `penalties`: what steps across nodes were measured to cost, by tenant and model.
-    `engine_fault`: why the engine does not answer. `shared`: the models of which all tenants'
-    evidence counts together.
+    `flags`: what is unlikely of what they reported, dismissed or not, by kind. `engine_fault`: why
+    the engine does not answer. `shared`: the models of which all tenants' evidence counts together.
     """
 
     commands: Mapping[JobId, JobCommand]
@@ -55,6 +56,7 @@ class TrainingTables:
     paused: bool
     memory: Mapping[JobId, Mapping[str, int]]
     penalties: Mapping[str, ByModel]
+    flags: Mapping[JobId, Mapping[Doubted, JobFlag]]
     engine_fault: str | None
     shared: SharedModels = SharedModels()
 
@@ -87,6 +89,7 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
             for key, rows in of_jobs(JobMemory).items()
         },
         measured_on(session, cluster.id, _tenants_of(session, unfinished)),
+        {key: {Doubted(row.kind): row for row in rows} for key, rows in of_jobs(JobFlag).items()},
         cluster.fault,
         shared_models(session, cluster),
     )

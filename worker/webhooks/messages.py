@@ -31,6 +31,7 @@ _OF_STATE: Mapping[str, WebhookEvent] = {
 _OF_KIND: Mapping[str, WebhookEvent] = {
     EventKind.DEADLINE: WebhookEvent.JOB_DEADLINE,
     EventKind.CHECKPOINT: WebhookEvent.JOB_CHECKPOINT,
+    EventKind.FLAG: WebhookEvent.JOB_FLAGGED,
 }
 _NOT_SENT = frozenset({"last_lines"})  # of a log: it may hold anything
 

@@ -27,6 +27,7 @@ EVENT_WORDS = {
     WebhookEvent.JOB_CANCELLED: "a job was cancelled",
     WebhookEvent.JOB_DEADLINE: "a job will miss its deadline",
     WebhookEvent.JOB_CHECKPOINT: "trouble with a checkpoint",
+    WebhookEvent.JOB_FLAGGED: "what a job reports is unlikely",
     WebhookEvent.REPORT_READY: "a report is ready",
     WebhookEvent.CLUSTER_FAULT: "a cluster does not answer",
     WebhookEvent.CLUSTER_RECOVERED: "a cluster answers again",

@@ -12,6 +12,7 @@ from frontend.pages.job import (
     callbacks,
     editing,
     fairness,
+    flags,
     forecast,
     remedies,
     run,
@@ -28,6 +29,7 @@ def register(app: Dash, api: Api) -> None:
     )
     callbacks.register(app, api)
     actions.register(app, api)
+    flags.register(app, api)
     editing.register(app, api)
     remedies.register(app, api)
     run.register(app, api)

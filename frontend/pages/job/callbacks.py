@@ -14,9 +14,10 @@ from frontend.components.cards import card, error_state, link_button, missing
 from frontend.components.states import FINAL_STATES
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
-from frontend.loading import by_part, failed_figure, loaded
+from frontend.loading import by_part, failed_figure, loaded, may, nothing
 from frontend.others import is_other
 from frontend.pages.job import actions, parts
+from frontend.pages.job.flags import MAY_DISMISS, flags_view, is_flagged
 from frontend.pages.job.ledger import ledger, restarts_of
 from frontend.pages.job.reading import read_parts
 from frontend.pages.job.why import why
@@ -34,6 +35,7 @@ def register(app: Dash, api: Api) -> None:
             "actions": Output("job-actions", "children"),
             "missing": Output("job-missing", "children"),
             "body": Output("job-body", "style"),
+            "flags": Output("job-flags", "children"),
             "why": Output("job-why", "children"),
             "timeline": Output("job-timeline", "figure"),
             "ledger": Output("job-ledger", "children"),
@@ -75,6 +77,8 @@ async def show(
             return failed(job.failure, scheme, job_id)
         cluster_id = job()["cluster_id"]
         state = await loaded(maat.send(calls.cluster_state(cluster_id)))
+        flagged = is_flagged(job())
+        may_dismiss = flagged and may(await loaded(maat.send(calls.me())), MAY_DISMISS)
     whole = not any(one.failure for one in (spans, events, explanation, state))
     return by_part(
         {
@@ -82,6 +86,7 @@ async def show(
             "actions": lambda: actions.buttons(job()),
             "missing": lambda: None,
             "body": dict,
+            "flags": lambda: flags_view(job(), may_dismiss=may_dismiss),
             "why": lambda: why(job(), explanation()),
             "timeline": lambda: job_timeline_figure(
                 spans()["items"],
@@ -101,6 +106,7 @@ async def show(
             "title": lambda: f"{job()['name']} · Job",
         },
         failed={
+            "flags": nothing,
             "why": lambda error: card(None, error_state(error)),
             "timeline": failed_figure(scheme),
             "ledger_style": lambda _: HIDDEN,

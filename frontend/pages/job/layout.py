@@ -10,6 +10,7 @@ from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.pages.job.editing import edit_dialog
 from frontend.pages.job.fairness import fairness_card
+from frontend.pages.job.flags import flags_place
 from frontend.pages.job.forecast import forecast_card
 from frontend.pages.job.remedies import remedy_dialog
 from frontend.pages.job.run import run_cards
@@ -45,6 +46,7 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
 
 def _cards() -> html.Div:
     left = [
+        flags_place(),
         html.Div(skeleton(96), id="job-why"),
         card("Its life", graph("job-timeline", height="100%"), className="fills"),
     ]

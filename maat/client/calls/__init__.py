@@ -84,6 +84,7 @@ from maat.client.calls.job_calls import (
     change_job,
     change_jobs,
     clone_job,
+    dismiss_flag,
     events,
     explanation,
     gradients,
@@ -211,6 +212,7 @@ from maat.client.calls.webhook_calls import (
 )
 
 __all__ = [
+    "dismiss_flag",
     "gpu_scores",
     "PREFIX",
     "Answer",

@@ -43,6 +43,7 @@ class JobFilters(TypedDict, total=False):
     q: str | None
     label: Sequence[str] | None
     array: str | None
+    flagged: bool | None
     submitted_after: str | None
     submitted_before: str | None
     sort: str | None
@@ -177,6 +178,11 @@ def belief(job_id: str) -> Call[BeliefOut]:
 def reset_belief(job_id: str) -> Call[None]:
     """Forget what was measured of a job; it is measured again as it trains."""
     return Call("DELETE", path_of("jobs", job_id, "belief"))
+
+
+def dismiss_flag(job_id: str, kind: str) -> Call[JobOut]:
+    """Say that what the job reports is right, though it is unlikely."""
+    return Call("POST", path_of("jobs", job_id, "flags", kind, "actions", "dismiss"))
 
 
 def log(
