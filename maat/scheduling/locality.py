@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from maat.scheduling.evidence import ENOUGH_REPORTS, Evidence, pooled, weight_of
+
 LEAST_STEPS = 30
 """Steps of a mean that counts: of fewer, one step that a disk held up may be all that is seen."""
 MOST_PENALTY = 10.0
@@ -23,7 +25,10 @@ _DIGITS = 2  # placers order their matrix again when a penalty changes, so noise
 
 
 class StepTimes(NamedTuple):
-    """The mean time of steps that one job made in one configuration, alone on its GPUs."""
+    """The mean time of steps that one job made in one configuration, alone on its GPUs.
+
+    `age_seconds`: since the last of them.
+    """
 
     gpu_type: str
     node_count: int
@@ -32,6 +37,7 @@ class StepTimes(NamedTuple):
     accumulation_steps: int
     steps: int
     mean_seconds: float
+    age_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,32 @@ def measured_penalties(times: Iterable[StepTimes]) -> Mapping[str, MeasuredPenal
             by_type[one.gpu_type].setdefault(key, []).append(one)
     found = {gpu_type: _penalty(groups.values()) for gpu_type, groups in sorted(by_type.items())}
     return {gpu_type: penalty for gpu_type, penalty in found.items() if penalty is not None}
+
+
+def pooled_penalties(
+    of_tenants: Mapping[str, Sequence[StepTimes]],
+) -> Mapping[str, MeasuredPenalty]:
+    """Return the penalty of a model by GPU type, from what each tenant's jobs of it measured.
+
+    The median over tenants, none with more than half of the weight. What is old counts less: in
+    its place none, 1.
+    """
+    evidence: dict[str, list[Evidence]] = defaultdict(list)
+    measured: dict[str, list[MeasuredPenalty]] = defaultdict(list)
+    for tenant, times in of_tenants.items():
+        for gpu_type, found in measured_penalties(times).items():
+            age = min(one.age_seconds for one in times if one.gpu_type == gpu_type)
+            weight = weight_of(ENOUGH_REPORTS, age)
+            evidence[gpu_type].append(Evidence(tenant, found.penalty, weight))
+            measured[gpu_type].append(found)
+    return {
+        gpu_type: MeasuredPenalty(
+            bounded_penalty(pooled(evidence[gpu_type]).believed),
+            sum(one.configurations for one in found),
+            sum(one.steps for one in found),
+        )
+        for gpu_type, found in sorted(measured.items())
+    }
 
 
 def penalty_of_ratios(ratios: Sequence[float], *, steps: int) -> MeasuredPenalty:

@@ -13,7 +13,14 @@ from scheduling.examples import job, round_of, spec
 
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError
-from maat.scheduling.locality import LEAST_STEPS, MOST_PENALTY, StepTimes, measured_penalties
+from maat.scheduling.evidence import HALF_LIFE_SECONDS
+from maat.scheduling.locality import (
+    LEAST_STEPS,
+    MOST_PENALTY,
+    StepTimes,
+    measured_penalties,
+    pooled_penalties,
+)
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant
 from maat.scheduling.solving.report import SolveReport
@@ -123,3 +130,20 @@ def test_the_penalty_of_its_steps_comes_on_top_of_one_that_they_do_not_show() ->
 def test_a_penalty_of_steps_that_is_no_factor_of_at_least_one_is_refused(factor: float) -> None:
     with pytest.raises(JobError, match="step_penalty: is no factor of at least 1"):
         spec(step_penalty={"t4": factor})
+
+
+def test_of_three_tenants_of_a_shared_model_one_that_lies_moves_no_penalty() -> None:
+    def both(across: float, jobs: int = 1) -> list[StepTimes]:
+        return [steps(1, 0.1), steps(2, 0.1 * across)] * jobs
+
+    honest = {"b": both(1.5), "c": both(1.7)}
+    for lie in (1.0, 10.0):
+        found = pooled_penalties({"liar": both(lie, jobs=50), **honest})["t4"]
+        assert 1.5 <= found.penalty <= 1.7
+    assert pooled_penalties({"b": both(1.5)})["t4"] == measured_penalties(both(1.5))["t4"]
+
+
+def test_an_old_penalty_counts_less() -> None:
+    times = steps(1, 0.1), steps(2, 0.144)
+    old = [one._replace(age_seconds=HALF_LIFE_SECONDS) for one in times]
+    assert pooled_penalties({"b": old})["t4"].penalty == pytest.approx(1.2)

@@ -128,7 +128,8 @@ class Knowledge:
     def _penalties(self, row: JobRow) -> Mapping[str, float]:
         """Return what a step of the job costs across nodes, where that is more than 1."""
         declared = self._tables.commands[row.id].locality_penalty
-        measured = self._tables.penalties.get(row.tenant_id, {}).get(row.model, {})
+        tables = self._tables
+        measured = tables.penalties.get(tables.shared.key(row.tenant_id, row.model), {})
         found = penalties_of(self._bare.type_names, declared, measured)
         return {one.gpu_type: one.penalty for one in found if one.penalty > 1}
 

@@ -41,7 +41,7 @@ class TrainingTables:
     newest first. `fits`: by GPU type. `faults`: by the
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by attempt.
     `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
-    many. `penalties`: what steps across nodes were measured to cost, by tenant and model.
+    many. `penalties`: what steps across nodes were measured to cost, by model.
     `flags`: what is unlikely of what they reported, dismissed or not, by kind. `engine_fault`: why
     the engine does not answer. `shared`: the models of which all tenants' evidence counts together.
     """
@@ -55,7 +55,7 @@ class TrainingTables:
     scores: Sequence[MeasuredScore]
     paused: bool
     memory: Mapping[JobId, Mapping[str, int]]
-    penalties: Mapping[str, ByModel]
+    penalties: ByModel
     flags: Mapping[JobId, Mapping[Doubted, JobFlag]]
     engine_fault: str | None
     shared: SharedModels = SharedModels()
@@ -88,7 +88,7 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
             key: {row.gpu_type: row.out_of_memory_at for row in rows}
             for key, rows in of_jobs(JobMemory).items()
         },
-        measured_on(session, cluster.id, _tenants_of(session, unfinished)),
+        measured_on(session, cluster, _tenants_of(session, unfinished)),
         {key: {Doubted(row.kind): row for row in rows} for key, rows in of_jobs(JobFlag).items()},
         cluster.fault,
         shared_models(session, cluster),
