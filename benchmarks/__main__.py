@@ -31,6 +31,7 @@ from benchmarks.rounds import quotas as quotas_benchmark
 from benchmarks.rounds import round as round_benchmark
 from benchmarks.rounds import shares as shares_benchmark
 from benchmarks.service import bodies as bodies_benchmark
+from benchmarks.service import lateness as lateness_benchmark
 from benchmarks.service import lists as lists_benchmark
 from benchmarks.service import load as load_benchmark
 from benchmarks.service import pages as pages_benchmark
@@ -139,6 +140,10 @@ def _tabs(_: argparse.Namespace) -> Sequence[Figures]:
     return [tabs_benchmark.measure()]
 
 
+def _lateness(_: argparse.Namespace) -> Sequence[Figures]:
+    return [lateness_benchmark.measure()]
+
+
 def _lists(_: argparse.Namespace) -> Sequence[Figures]:
     return lists_benchmark.measure()
 
@@ -203,6 +208,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "tabs": _tabs,
     "load": _load,
     "bodies": _bodies,
+    "lateness": _lateness,
     "lists": _lists,
     "scale": _scale,
     "agent": _agent,

@@ -12,6 +12,8 @@ holds what a task did. A message may be lost or repeated; tasks allow for both.
 from __future__ import annotations
 
 import logging
+import os
+from typing import Any
 
 from celery import Celery
 from celery.platforms import set_pdeathsig
@@ -19,7 +21,13 @@ from celery.signals import after_setup_logger, beat_embedded_init, celeryd_init,
 
 from backend.logs import formatter
 from backend.policies.own import admit_own_policies
-from backend.queue import QUEUE_OF, ROUNDS_QUEUE, broker_configuration
+from backend.queue import (
+    FORECASTS_QUEUE,
+    QUEUE_OF,
+    ROUNDS_QUEUE,
+    SIMULATIONS_QUEUE,
+    broker_configuration,
+)
 from backend.settings import Settings, get_settings
 from maat.garbage import leave_out_what_is_loaded
 from worker.beat import every
@@ -29,6 +37,8 @@ TICK_SECONDS = 1.0
 DISPATCH_SECONDS = 3.0
 # Hints that runs wait: the beat repeats them, so that old ones need not hold up other tasks.
 HINT_SECONDS, MOST_HINTS = 15.0, 16
+NICENESS = {SIMULATIONS_QUEUE: 10, FORECASTS_QUEUE: 5}
+"""As of `nice`: forecasts after rounds lower theirs further, questions do not."""
 HOUSEKEEPING_SECONDS = 30.0
 DEMO_SECONDS = 4.0
 # A message expires by the clock of the machine that reads it, which may differ this much from the
@@ -103,6 +113,13 @@ def _load_what_works(**_: object) -> None:
 def _leave_out_what_is_loaded(**_: object) -> None:
     """The tasks are imported by now, and the pool has not forked yet."""
     leave_out_what_is_loaded()
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def _give_way_to_rounds(sender: Any, **_: object) -> None:
+    """Have less of a busy machine than rounds, pages and commands, if it makes no rounds itself."""
+    queues = sender.app.amqp.queues.consume_from
+    os.nice(min((NICENESS.get(queue, 0) for queue in queues), default=0))
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]

@@ -168,9 +168,9 @@ def forecast_cluster(cluster_id: str) -> None:
 
 
 @app.task(name=ANSWER_WHAT_IF)  # type: ignore[untyped-decorator]
-def answer_what_if(forecast_id: str) -> None:
-    """Answer what would happen: once, however often this is asked."""
-    what_if.answer(database(), forecast_id)
+def answer_what_if(_: str) -> None:
+    """Answer a question: each message one, that of the tenant whose turn it is."""
+    what_if.answer_next(database())
 
 
 @app.task(name="maat.demo")  # type: ignore[untyped-decorator]

@@ -50,10 +50,10 @@ def one_runs(database: Database, **fields: Any) -> str:
     return cluster_id
 
 
-def ask(database: Database, cluster_id: str, **request: Any) -> str:
+def ask(database: Database, cluster_id: str, *, tenant: str = "tenant", **request: Any) -> str:
     """Store a question as the service does."""
-    owner, tenant = make_owner(database)
-    mine = {"owner_id": owner, "tenant_id": tenant}
+    owner, tenant_id = make_owner(database, tenant=tenant)
+    mine = {"owner_id": owner, "tenant_id": tenant_id}
     with database.session_scope() as session:
         operation = Operation(kind=what_if.KIND, total=18.0, **mine)
         session.add(operation)

@@ -213,6 +213,7 @@ def test_a_preview_is_played_by_a_process_and_changes_nothing_else(database: Dat
     assert (cluster.policy, cluster.next_round_number) == ("fifo", result["round_number"])
     assert [job(database, job_id).model_dump() for job_id in jobs] == before
     operation = operation_of(database, preview_id)
+    assert operation.cpu_seconds > 0
     assert (operation.state, operation.done) == ("succeeded", 2.0)
     assert previews.run_preview(database, preview_id) is None
 

@@ -352,3 +352,23 @@ def test_a_question_out_of_time_keeps_the_pairs_that_were_played(
 
     operation, result = answered(database, forecast_id)
     assert (operation.state, result["draws"]) == (OperationState.SUCCEEDED, 1)
+
+
+def test_the_next_answer_is_for_the_tenant_that_has_used_less(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = one_runs(database)
+    first = ask(database, cluster_id, tenant="red", changes=MORE_NODES)
+    second = ask(database, cluster_id, tenant="red", changes=MORE_NODES)
+    other = ask(database, cluster_id, tenant="blue", changes=MORE_NODES)
+    answers = list[str]()
+
+    def noting(_: Database, asked: WhatIf) -> dict[str, Any]:
+        answers.append(asked.id)
+        return {"x": sum(range(1_000_000))}
+
+    monkeypatch.setattr(what_if, "_worked_out", noting)
+    for _ in range(4):
+        what_if.answer_next(database)
+    assert answers == [first, other, second]
+    assert answered(database, first)[0].cpu_seconds > 0

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from backend.clocktime import utc_now
 from backend.clusters.notes import notes_on_parts
 from backend.database import Database
 from backend.forecasts.service import KIND, PLAYED
-from backend.models import Cluster, OperationState, WhatIf
+from backend.laboratory.use import charge
+from backend.models import Cluster, Operation, OperationState, WhatIf
 from backend.models import Job as JobRow
 from backend.problems import InternalError, PolicyFault, Problem, invalid_input
 from maat.api.clusters import NodeBody
@@ -32,6 +35,7 @@ from worker.forecasts.keeping import latest_of
 from worker.forecasts.pacing import quick_pacing_of
 from worker.forecasts.reading import Reading, read
 from worker.forecasts.unused_types import unused_type_notes
+from worker.laboratory.work import next_of, work_of
 from worker.operations import OPERATIONS, finish, is_cancel_requested, join, waiting_operations
 from worker.rehearsals.alone import LoneTrials
 from worker.turns import TURNS
@@ -63,13 +67,26 @@ def waiting_questions(database: Database) -> list[str]:
         return list(session.exec(mine.order_by(col(WhatIf.id))))
 
 
+def answer_next(database: Database) -> None:
+    """Answer a question of the tenant whose turn it is, as with the runs of the laboratory."""
+    with database.session_scope(writes=False) as session:
+        operations = sa.inspect(Operation).local_table
+        asked = work_of(session, KIND, OPERATIONS, operations, col(Operation.kind) == KIND)
+        chosen = next_of(session, asked)
+        if not chosen:
+            return
+        mine = select(WhatIf.id).where(WhatIf.operation_id == chosen[0].operation_id)
+        forecast_id = session.exec(mine).one()
+    answer(database, forecast_id)
+
+
 def answer(database: Database, forecast_id: str) -> None:
     """Work a question out and store the answer; do nothing if it has one."""
     with database.session_scope(writes=False) as session:
         asked = session.get(WhatIf, forecast_id)
     if asked is None or not join(database, asked.operation_id):
         return
-    claim = Claim(asked.operation_id)
+    claim, begun = Claim(asked.operation_id), time.thread_time()
     result, state, error, message = None, OperationState.SUCCEEDED, None, "Done."
     try:
         with TURNS.question(), OPERATIONS.working_on(database, claim):
@@ -97,6 +114,8 @@ def answer(database: Database, forecast_id: str) -> None:
             asked,
         )
     _store(database, asked, result, state, message=message, error=error)
+    with database.session_scope() as session:
+        charge(session, asked.operation_id, time.thread_time() - begun, now=utc_now())
 
 
 def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.experiments.service import EXPERIMENT
 from backend.laboratory.budget import most_seconds, without_budget
-from backend.laboratory.use import charge, lately_used
+from backend.laboratory.use import charge
 from backend.papers.service import REPRODUCTION
 from backend.quotas.repository import tenant_weights
 from backend.settings import Settings
 from backend.simulations.service import SIMULATION
 from backend.sweeps.service import SWEEP
 from worker.laboratory.turn import Turn
-from worker.laboratory.work import Work, in_turn
+from worker.laboratory.work import Work, next_of
 from worker.papers import runs as paper_runs
 from worker.simulations import experiments, runs, sweeps
 from worker.turns import Turns
@@ -77,8 +77,7 @@ class Laboratory:
         with self._database.session_scope(writes=False) as session:
             absent = self._tenants | without_budget(session, self._settings)
             work = [one for one in _all_work(session) if one.tenant_id not in absent]
-            weights = tenant_weights(session)
-            chosen = in_turn(work, lately_used(session, now=utc_now()), weights)
+            weights, chosen = tenant_weights(session), next_of(session, work)
         return any(self._play(one, weights) for one in chosen)
 
     def _play(self, work: Work, weights: Mapping[str, float]) -> bool:
@@ -119,8 +118,7 @@ class Laboratory:
             served |= without_budget(session, self._settings)
             alone = (one for one in work if one.tenant_id not in served)
             overdue = [one for one in alone if one.created_at < now - PATIENCE]
-            weights = tenant_weights(session)
-            chosen = in_turn(overdue, lately_used(session, now=now), weights)
+            weights, chosen = tenant_weights(session), next_of(session, overdue)
         if chosen:
             guest = threading.Thread(
                 target=self._be_guest, args=(chosen[0], weights), name="guest", daemon=True

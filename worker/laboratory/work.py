@@ -16,7 +16,9 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from backend.clocktime import utc_now
+from backend.laboratory.use import lately_used
 from backend.models import Operation, OperationState
+from backend.quotas.repository import tenant_weights
 from worker.work_queue import WorkQueue
 
 LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
@@ -62,6 +64,11 @@ def work_of(
         .group_by(*about)
     )
     return [Work(kind, *row) for row in session.execute(statement)]
+
+
+def next_of(session: Session, work: Iterable[Work]) -> list[Work]:
+    """Order what waits by what tenants have used lately, and by their weights now."""
+    return in_turn(work, lately_used(session, now=utc_now()), tenant_weights(session))
 
 
 def in_turn(

@@ -9,7 +9,9 @@ as JSON: worker/rehearsals/previews.py starts it, and ends it if the preview is 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -19,11 +21,12 @@ import numpy as np
 from celery.platforms import set_pdeathsig
 from sqlmodel import Session
 
-from backend.clocktime import shown_at
+from backend.clocktime import shown_at, utc_now
 from backend.clusters.interference import interference_of, shown_interference
 from backend.clusters.notes import cluster_notes
 from backend.clusters.topology import capacity_by_type
 from backend.database import Database
+from backend.laboratory.use import charge
 from backend.models import Cluster as ClusterRow
 from backend.models import RoundPreview
 from backend.policies.own import admit_own_policies
@@ -51,6 +54,8 @@ from worker.own_policies import run_own_policies_apart
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 from worker.rehearsals.tried_rounds import Rules, observed, played
 
+NICENESS = 5
+"""As of `nice`: rounds go first."""
 POLICY_FAILED = 3
 """The exit status if the policy that is tried fails; what is printed then says how."""
 _PARTS = (
@@ -227,16 +232,20 @@ def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change])
 
 def main(preview_id: str) -> None:
     set_pdeathsig("SIGKILL")  # nobody would read it
+    os.nice(NICENESS)
     settings = get_settings()
     run_own_policies_apart(settings)
     admit_own_policies(settings)
-    with Database.of(settings).session_scope(writes=False) as session:
+    database = Database.of(settings)
+    with database.session_scope(writes=False) as session:
         preview = session.get_one(RoundPreview, preview_id)
         try:
             result: Any = preview_of(session, preview)
         except (PolicyFailed, ContractViolation) as failed:
             print(sentence_of(failed))
             sys.exit(POLICY_FAILED)
+    with database.session_scope() as session:
+        charge(session, preview.operation_id, time.process_time(), now=utc_now())
     json.dump(result, sys.stdout)
 
 
