@@ -44,7 +44,7 @@ def as_data(made: Reproduced) -> Mapping[str, Any]:
 
 def as_markdown(item: Mapping[str, Any]) -> str:
     """Return an item's data in Markdown: title, table, sentence, notes."""
-    lines = [f"## {_title(item)}", ""]
+    lines = [f"## {title_of(item)}", ""]
     table = layout(item["rows"])
     if table.rows:
         heads = [*table.words, *table.numbers]
@@ -69,7 +69,7 @@ def report_markdown(
     """
     parts = [f"# {title}", f"{made} {_of_size(size)}"]
     for item in items:
-        picture = f"\n![{_title(item)}]({item['item']}.svg)\n" if item["pictures"] else ""
+        picture = f"\n![{title_of(item)}]({item['item']}.svg)\n" if item["pictures"] else ""
         parts.append(as_markdown(item) + picture)
     return "\n\n".join(parts)
 
@@ -102,7 +102,7 @@ def _section(item: Mapping[str, Any]) -> str:
         f'<p class="note">{html.escape(note)}</p>' for note in _notes(item)
     )
     return (
-        f'<section id="{key}"><h2>{html.escape(_title(item))}</h2>{_figure(item)}'
+        f'<section id="{key}"><h2>{html.escape(title_of(item))}</h2>{_figure(item)}'
         f"<table><tr>{head}</tr>{body}</table>{sentences}</section>"
     )
 
@@ -130,7 +130,8 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-def _title(item: Mapping[str, Any]) -> str:
+def title_of(item: Mapping[str, Any]) -> str:
+    """Return the heading of an item in a report."""
     emulated = " (emulated devices)" if item["emulated"] else ""
     return f"{_name(item['item'])}: {item['title']}{emulated}"
 

@@ -132,9 +132,9 @@ def test_what_cannot_stand_in_is_refused_with_field_value_and_remedy(tmp_path: P
         made("pal", QUEUE, variability=a100)
     assert (lacking.value.field, lacking.value.value) == ("variability", str(a100))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"variability: has no CSV files .*empty"):
+    with pytest.raises(InputError, match=r"variability: has no CSV files"):
         made("pal", QUEUE, variability=tmp_path / "empty")
-    with pytest.raises(InputError, match=r"trace: cannot be read .*absent"):
+    with pytest.raises(InputError, match=r"trace: cannot be read"):
         made("pal", "fig-13", trace=tmp_path / "absent")
 
 

@@ -155,7 +155,7 @@ _BATCH_SIZES = {
 
 
 def _bounds_why(rows: Sequence[Row]) -> str:
-    differing = sum(row.difference != 0 for row in rows)
+    differing = sum(row.published is not None and row.difference != 0 for row in rows)
     if not differing:
         return "They do not differ: the published profiles have the paper's bounds."
     return f"{differing} bounds differ from the paper's: they are those of the published profiles."
