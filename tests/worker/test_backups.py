@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import secrets
 import shutil
 import subprocess
 import sys
@@ -440,3 +441,52 @@ def test_a_backup_is_replaced_only_by_force(
     written = command(settings, "backup", str(file), "--force")
     assert written.returncode == 0
     assert f"{file.stat().st_size} bytes (" in written.stdout
+
+
+@pytest.mark.needs_postgres
+def test_the_role_of_the_deployment_is_no_superuser_and_does_all_that_maat_needs(
+    postgres_database_maker: Callable[[], str], tmp_path: Path
+) -> None:
+    server = sa.make_url(postgres_database_maker())
+    role = f"maat_role_{secrets.token_hex(4)}"
+    url = server.set(username=role, password="letters0and1digits", database=role)
+    run_role_script(server, role, "letters0and1digits")
+    text = url.render_as_string(hide_password=False)
+    settings = Settings(_env_file=None, data_dir=tmp_path / "data", database_url=text)
+    secret_key(settings)
+    database = Database(text)
+    administrator = sa.create_engine(server, isolation_level="AUTOCOMMIT")
+    try:
+        upgrade(database)
+        submit(database, make_cluster(database))
+        with database.engine.connect() as connection:
+            rights = connection.execute(
+                sa.text(
+                    "SELECT rolsuper, rolcreaterole, rolcreatedb FROM pg_roles "
+                    "WHERE rolname = current_user"
+                )
+            ).one()
+        assert tuple(rights) == (False, False, False)
+        backup(database, settings, tmp_path / "maat.backup")
+        restore(database, settings, tmp_path / "maat.backup", force=True)
+        assert check_database(database) == []
+    finally:
+        database.dispose()
+        with administrator.connect() as connection:
+            connection.execute(sa.text(f'DROP DATABASE "{role}" WITH (FORCE)'))
+            connection.execute(sa.text(f'DROP ROLE "{role}"'))
+        administrator.dispose()
+
+
+def run_role_script(server: sa.URL, role: str, password: str) -> None:
+    given = {
+        "PGHOST": server.host,
+        "PGPORT": server.port,
+        "PGPASSWORD": server.password,
+        "POSTGRES_USER": server.username,
+        "ROLE": role,
+        "ROLE_PASSWORD": password,
+    }
+    script = Path(__file__).resolve().parents[2] / "deploy" / "postgres" / "role.sh"
+    environment = {name: str(value) for name, value in given.items() if value is not None}
+    subprocess.run(["sh", str(script)], env=os.environ | environment, check=True)
