@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import stdev
 
 from benchmarks.table import Cell, Figures
 from maat.library.run import setup_of
@@ -23,15 +24,19 @@ from maat.simulation.simulated_job import SimulatedJob
 
 TRACE, CLUSTER = "philly/workload-1.csv", "t4=6x4,rtx=3x8,a100=2x8"
 POLICIES = ("sia", "pollux", "tiresias", "las", "fifo")
-PAIRS = 4
+PAIRS = {"las": 20}  # its runs are the shortest: few pairs tell nothing
+USUAL_PAIRS = 4
+JOBS = {"pollux": 20}  # of the trace, the first: a run of all takes long
 TURN_ROUNDS = 10
-FIRST_JOBS = 20
+WARM_JOBS = 5
 COLUMNS = {
     "policy": "policy",
+    "pairs": "pairs",
     "rounds": "rounds",
     "stretches": "stretches",
     "cpu_seconds": "CPU s",
     "more_cpu": "more CPU %",
+    "error": "standard error",
     "least_more_cpu": "least of pairs",
     "most_more_cpu": "most of pairs",
     "peak_mib": "peak MiB",
@@ -39,11 +44,12 @@ COLUMNS = {
     "series_kib": "series KiB",
 }
 NOTES = [
-    f"{PAIRS} pairs of runs of each policy. The two runs of a pair, one that records and one that "
-    f"does not, are threads of one process that take turns, {TURN_ROUNDS} rounds each, so that "
-    "whatever else the machine does meets both alike. CPU seconds of each thread, without imports "
-    "and reading, with the series of GPUs and efficiency worked out; the difference is of the sums "
-    "over the pairs.",
+    "The two runs of a pair, one that records and one that does not, are threads of one process "
+    f"that take turns, {TURN_ROUNDS} rounds each: whatever else the machine does meets both alike. "
+    "User CPU seconds of each thread, without imports and reading, with the series of GPUs and "
+    "efficiency worked out; the difference is of the sums over the pairs, the standard error "
+    "of the mean of theirs.",
+    *(f"{policy}: the first {jobs} jobs of the trace." for policy, jobs in JOBS.items()),
     "Peak memory of a whole process that plays one run.",
 ]
 # The peak of a process cannot be had of a thread.
@@ -101,17 +107,22 @@ class Player(threading.Thread):
     def run(self) -> None:
         self.turns.go[self.place].acquire()
         RECORDING.on = self.recorded
-        began = time.thread_time()
+        began = user_seconds()
         try:
             self.result = worked_out(simulate(self.scenario, on_progress=self._take_turns))
         finally:
-            self.cpu_seconds = time.thread_time() - began
+            self.cpu_seconds = user_seconds() - began
             self.turns.end(self.place)
 
     def _take_turns(self, position: Position) -> None:
         self._rounds += 1
         if self._rounds % TURN_ROUNDS == 0:
             self.turns.pass_on(self.place)
+
+
+def user_seconds() -> float:
+    """Return the CPU seconds of this thread outside the kernel."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_utime
 
 
 RECORDING = threading.local()
@@ -144,18 +155,21 @@ def measure() -> Figures:
 
 def _row(data: Path, policy: str) -> dict[str, Cell]:
     scenario = scenario_of(data, policy)
-    simulate(_first_jobs(scenario))  # what is loaded once does not count
-    pairs = [_pair(scenario, recorded_first=number % 2 == 0) for number in range(PAIRS)]
+    simulate(first_jobs(scenario, WARM_JOBS))  # what is loaded once does not count
+    count = PAIRS.get(policy, USUAL_PAIRS)
+    pairs = [_pair(scenario, recorded_first=number % 2 == 0) for number in range(count)]
     more = [100 * (with_.cpu_seconds / without.cpu_seconds - 1) for with_, without in pairs]
     recorded, bare = (sum(pair[place].cpu_seconds for pair in pairs) for place in (0, 1))
     result = pairs[0][0].result
     peaks = {name: _peak(data, policy, name) for name in ("with", "without")}
     return {
         "policy": policy,
+        "pairs": count,
         "rounds": result.rounds if result else None,
         "stretches": len(result.series.stretches) if result else None,
-        "cpu_seconds": recorded / PAIRS,
+        "cpu_seconds": recorded / count,
         "more_cpu": 100 * (recorded / bare - 1),
+        "error": stdev(more) / count**0.5,
         "least_more_cpu": min(more),
         "most_more_cpu": max(more),
         "peak_mib": peaks["with"]["peak_mib"],
@@ -166,7 +180,7 @@ def _row(data: Path, policy: str) -> dict[str, Cell]:
 
 def scenario_of(data: Path, policy: str) -> Scenario:
     folder = data / "sia-artifact"
-    return setup_of(
+    whole = setup_of(
         folder / "workloads" / TRACE,
         cluster=CLUSTER,
         jobs_per_gpu=None,
@@ -176,11 +190,12 @@ def scenario_of(data: Path, policy: str) -> Scenario:
         seed=0,
         round_seconds=None,
     ).scenario()
+    return first_jobs(whole, JOBS.get(policy, len(whole.workload)))
 
 
-def _first_jobs(scenario: Scenario) -> Scenario:
+def first_jobs(scenario: Scenario, count: int) -> Scenario:
     workload = scenario.workload
-    return replace(scenario, workload=replace(workload, jobs=workload.jobs[:FIRST_JOBS]))
+    return replace(scenario, workload=replace(workload, jobs=workload.jobs[:count]))
 
 
 def _pair(scenario: Scenario, *, recorded_first: bool) -> tuple[Player, Player]:
