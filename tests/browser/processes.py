@@ -1,7 +1,8 @@
 """Processes of the service, forked with its modules imported.
 
 To import the modules takes four seconds of CPU, most of what it takes to start a service. A fork is
-for tests of what a service does once it runs. tests/faults starts it as its users do.
+for tests of what a service does once it runs. Tests of `maat up` and of what docker-compose.yml
+starts begin as users do.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import os
 import runpy
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from unittest.mock import patch
 
@@ -20,52 +24,51 @@ ROOT = Path(__file__).parents[2]
 IMPORTS = f"{__package__}.service_imports"
 END_SECONDS = 30.0
 
-# One process, for all tests of this one, imports the modules.
-_FORKS = multiprocessing.get_context("forkserver")
+
+def forks() -> ForkServerContext:
+    """Make processes by forking one that imports the modules, for all tests of this process."""
+    with patch.dict(os.environ, {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}):
+        forkserver.set_forkserver_preload([IMPORTS])
+        forkserver.ensure_running()
+    return multiprocessing.get_context("forkserver")
+
+
+def fork(words: Sequence[str], environment: Mapping[str, str], log: Path) -> BaseProcess:
+    """Start `python -m` with these words in a process group of its own.
+
+    It sees the variables of `environment` alone, and adds what it prints to `log`. What it would
+    import first is imported already.
+    """
+    process = forks().Process(target=_run_module, args=(words, environment, log))
+    process.start()
+    return process
 
 
 @contextmanager
 def forked(words: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[int]:
-    """`python -m` with these words in a group of its own, by its id; ended with all its children.
-
-    It sees the variables of `environment` alone. What it would import first is imported already.
-    """
-    _FORKS.set_forkserver_preload([IMPORTS])
-    process = _FORKS.Process(target=_run_module, args=(words, environment, log))
-    with patch.dict(os.environ, {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}):
-        process.start()  # and the process that forks, the first time
-    pid = process.pid
-    assert pid is not None
-
-    def has_ended() -> bool:
-        process.join(END_SECONDS)
-        return process.exitcode is not None
-
-    with _ended(pid, has_ended):
-        yield pid
-
-
-@contextmanager
-def _ended(pid: int, has_ended: Callable[[], bool]) -> Iterator[None]:
+    """The same, by its id; ended with all its children."""
+    process = fork(words, environment, log)
+    assert process.pid is not None
     try:
-        yield
+        yield process.pid
     finally:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
-                os.killpg(pid, number)
-            if has_ended():
+                os.killpg(process.pid, number)
+            process.join(END_SECONDS)
+            if process.exitcode is not None:
                 break
 
 
 def _run_module(words: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
     assert IMPORTS in sys.modules, "multiprocessing ignores imports that fail"
     os.setsid()
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(ROOT)
-    sys.path[:0] = [str(ROOT), *environment["PYTHONPATH"].split(os.pathsep)]
+    sys.path[:0] = [str(ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
     module, *sys.argv[1:] = words
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import time
@@ -12,6 +11,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
+from browser.processes import forks
 from live_samples import (
     ENDED,
     assert_history_is_whole,
@@ -194,7 +194,7 @@ def test_of_four_processes_that_race_exactly_one_makes_each_round(
 ) -> None:
     cluster_id = make_cluster(database, speed=100.0, round_seconds=1.0)
     submit(database, cluster_id, count=2, work_scale=20.0)
-    context = multiprocessing.get_context("spawn")
+    context = forks()
     with (
         context.Manager() as manager,
         context.Pool(4, initializer=meet, initargs=(context.Barrier(4),)) as pool,

@@ -1,15 +1,16 @@
-"""Real workers as `maat up` and the compose file start them, to be killed."""
+"""Real workers with the options of `maat up` and the compose file, to be killed."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+from browser.processes import fork
 
 PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
 
@@ -22,7 +23,7 @@ class Worker:
     log: Path
     queues: str = "rounds,simulations"
     beats: bool = True
-    process: subprocess.Popen[bytes] | None = field(default=None)
+    process: BaseProcess | None = field(default=None)
 
     @classmethod
     def on(cls, database_url: str, folder: Path, *, broker_url: str = "") -> Worker:
@@ -48,46 +49,28 @@ class Worker:
 
     def start(self) -> None:
         named = ["-n", f"{self.log.stem}@%h", *(["-B"] if self.beats else [])]
-        command = [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "worker.app",
-            "worker",
-            *named,
-            "--pool=solo",
-            "--loglevel=WARNING",
-        ]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "-Q", self.queues, "--without-mingle", "--without-gossip"],
-                env=self.environment,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        options = ["--pool=solo", "--loglevel=WARNING", "--without-mingle", "--without-gossip"]
+        words = ["celery", "-A", "worker.app", "worker", *named, *options, "-Q", self.queues]
+        self.process = fork(words, self.environment, self.log)
 
     def kill(self) -> None:
         """Kill the worker as the kernel does when memory runs out; its beat then ends by itself."""
         if self.process is not None:
-            os.kill(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            self.process.kill()
+            self.process.join()
             pid, self.process = self.process.pid, None
             wait_until(lambda: not group_lives(pid), "the beat of a killed worker ends with it")
 
     def stop(self) -> None:
         if self.process is not None:
             self.process.terminate()
-            try:
-                self.process.wait(PATIENCE_SECONDS)
-            finally:
-                self.kill_group()
+            self.process.join(PATIENCE_SECONDS)
+            self.kill_group()
 
     def kill_group(self) -> None:
         if self.process is not None and group_lives(self.process.pid):
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            self.process.join()
 
 
 def group_lives(group: int) -> bool:
