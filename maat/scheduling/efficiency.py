@@ -31,6 +31,6 @@ def noise_scale(
     phi: every batch is then as good as another. No variance gives 0.
     """
     square = np.maximum(np.asarray(gradient_square, dtype=np.float64), 1e-300)
-    return np.minimum(
-        np.asarray(initial_batch_size) * np.maximum(gradient_variance, 0.0) / square, 1e18
-    )
+    with np.errstate(over="ignore"):  # infinite noise is bounded like any that is very large
+        phi = np.asarray(initial_batch_size) * np.maximum(gradient_variance, 0.0) / square
+    return np.minimum(phi, 1e18)
