@@ -190,7 +190,12 @@ async def show(
     runs = newest is not None and newest.item["state"] not in FINAL_STATES
     return {
         **_about(papers, asked["paper"], item, may_run=may_run, runs=runs, own=uploads),
-        "own": own_lines(asked["paper"], item, None if shown is None else shown.of),
+        "own": own_lines(
+            asked["paper"],
+            item,
+            None if shown is None else shown.of,
+            () if shown is None else shown.item["notes"],
+        ),
         "progress": newest and progress(newest.of, newest.item, newest.operation, may_run=may_run),
         **(_nothing(item, may_run=may_run, runs=runs) if shown is None else _made(shown, scheme)),
     }

@@ -42,16 +42,21 @@ def title_of(paper: str, item: PaperItemOut) -> str:
     return f"{paper_name(paper)}, {item_names(item)}: {item['title']}"
 
 
-def own_lines(paper: str, item: PaperItemOut, shown: ReproductionOut | None) -> list[Component]:
-    """Say of which uploads the shown result is, and lead to the newest that is of uploads."""
+def own_lines(
+    paper: str,
+    item: PaperItemOut,
+    shown: ReproductionOut | None,
+    notes: Sequence[str] = (),
+) -> list[Component]:
+    """Say of which uploads the shown result is, and lead to the newest that is of uploads.
+
+    `notes`: of the result: whence the uploads are, and which records of a trace are left out.
+    """
     lines: list[Component] = []
     if shown is not None and shown["measurements"]:
-        lines.append(
-            html.Div(
-                f"This is {own_words(shown['measurements'])}, not of published data.",
-                className="told",
-            )
-        )
+        words = f"This is {own_words(shown['measurements'])}, not of published data."
+        told = [html.Div(line) for line in (words, *notes)]
+        lines.append(html.Div(told, className="told"))
     newest, shown_id = item["newest"], None if shown is None else shown["id"]
     if newest is None or newest["reproduction_id"] == shown_id or newest["state"] != "succeeded":
         return lines

@@ -242,7 +242,10 @@ def test_what_is_made_of_uploads_is_told_apart() -> None:
     listed = item(newest=of_lab)
     assert "quick of lab, 28 Nov 10:00:00" in str(last_result(listed))
     made = reproduction("succeeded", measurements=LAB)
-    assert "This is of lab, not of published data." in str(own_lines("pal", listed, made))
+    left_out = "1 of 3 records of the trace was left out."
+    told = str(own_lines("pal", listed, made, [left_out]))
+    assert "This is of lab, not of published data." in told
+    assert left_out in told
     told = str(own_lines("pal", listed, reproduction("succeeded")))
     assert "not of published data" not in told
     assert "/papers/pal/fig-1?reproduction=rpr_9" in told

@@ -76,7 +76,7 @@ DEFINED = {
     "define-contention": ("comparison",),
 }
 # Texts and tables that a failed answer empties.
-PARTS = ("table", "request", "drawn", "notes", "unfinished", "rule-words", "fairness")
+PARTS = ("table", "request", "drawn", "left-out", "notes", "unfinished", "rule-words", "fairness")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -177,7 +177,11 @@ def _progress(simulation: SimulationOut, operation: OperationOut) -> Changes:
         "progress": progress(operation, failed="The simulation failed"),
         "table": runs_table(simulation["runs"]),
         "request": _request(simulation),
-        "notes": [html.Div(left_out_words(simulation["request"])), *notes(simulation["runs"])],
+        "left-out": [
+            html.Div(left_out_words(simulation["request"])),
+            *notes(simulation["runs"], left_out=True),
+        ],
+        "notes": notes(simulation["runs"], left_out=False),
     }
 
 

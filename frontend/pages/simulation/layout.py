@@ -48,6 +48,7 @@ def layout(
             *cancel_stores("simulation"),
             dmc.Group(head, justify="space-between", className="page-head"),
             html.Div(id="simulation-verdict", className="verdict", role="status"),
+            html.Div(id="simulation-left-out", className="hint"),
             html.Div(id="simulation-progress"),
             side_by_side.asked_note(query_value(first), query_value(second), query_values(job)),
             html.Div(body, className="columns", id="simulation-body"),

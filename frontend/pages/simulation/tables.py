@@ -18,6 +18,7 @@ from frontend.runs import run_names
 from maat.api.simulation_answers import DrawnRun, RunOut
 from maat.vocabulary import FairnessRule
 
+_LEFT_OUT = " left out"  # in the sentences of traces that were not played whole
 MANY_RUNS, MOST_DRAWN, MOST_NOTES = 6, 12, 20
 
 # Field of a run's summary, heading with unit, digits.
@@ -98,8 +99,12 @@ def runs_table(runs: Sequence[RunOut]) -> Component:
     return html.Table([head, html.Tbody(rows)], className="plain-table many-columns pinned")
 
 
-def notes(runs: Sequence[RunOut]) -> list[html.Div]:
-    """Return notes on runs: what a policy lacks, and why jobs did not finish."""
+def notes(runs: Sequence[RunOut], *, left_out: bool) -> list[html.Div]:
+    """Return notes on runs: what a policy lacks, and why jobs did not finish.
+
+    `left_out`: those on records and jobs of a trace that no run has, which stand above the figures;
+    else the others.
+    """
     told: dict[str, list[str]] = {}
     for name, run in zip(run_names(runs), runs, strict=True):
         summary = run["summary"] or {}
@@ -108,7 +113,8 @@ def notes(runs: Sequence[RunOut]) -> list[html.Div]:
             for job, why in (summary.get("unfinished_because") or {}).items()
         )
         for line in (*(summary.get("notes") or ()), *waiting):
-            told.setdefault(line, []).append(name)
+            if (_LEFT_OUT in line) == left_out:
+                told.setdefault(line, []).append(name)
     return [
         html.Div(f"{', '.join(names)}: {line}") for line, names in list(told.items())[:MOST_NOTES]
     ]
