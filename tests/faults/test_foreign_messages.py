@@ -10,7 +10,7 @@ import pytest
 import redis
 from kombu import Connection, Consumer, Queue
 
-from backend.queue import RUN_SIMULATION, SIMULATIONS_QUEUE, broker_configuration, celery_queue
+from backend.queue import REPRODUCE, SIMULATIONS_QUEUE, broker_configuration, celery_queue
 from backend.settings import Settings
 
 PROPERTIES = {
@@ -52,9 +52,9 @@ def test_a_message_that_cannot_be_read_is_dropped_and_the_next_arrives(
     settings = Settings(_env_file=None, data_dir=tmp_path, broker_url=redis_url)
     with redis.Redis.from_url(redis_url) as stranger:
         stranger.rpush(SIMULATIONS_QUEUE, *FOREIGN[: len(FOREIGN) // 2])
-        celery_queue(settings).send(RUN_SIMULATION, "sim_1")
+        celery_queue(settings).send(REPRODUCE, "run_1")
         stranger.lpush(SIMULATIONS_QUEUE, *FOREIGN[len(FOREIGN) // 2 :])
-        celery_queue(settings).send(RUN_SIMULATION, "sim_2")
+        celery_queue(settings).send(REPRODUCE, "run_2")
         received: list[object] = []
         given = broker_configuration(settings)["broker_transport"]
         with Connection(settings.celery_broker_url, transport=given) as connection:
@@ -66,6 +66,6 @@ def test_a_message_that_cannot_be_read_is_dropped_and_the_next_arrives(
             with consumer, caplog.at_level(logging.WARNING):
                 while len(received) < 2:
                     connection.drain_events(timeout=20)
-        assert received == [["sim_1"], ["sim_2"]]
+        assert received == [["run_1"], ["run_2"]]
         assert sum("cannot be read was dropped" in line for line in caplog.messages) == len(FOREIGN)
         assert stranger.llen(SIMULATIONS_QUEUE) == 0
