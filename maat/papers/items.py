@@ -157,6 +157,7 @@ class Item:
         hardware: Why it needs real hardware; then what is shown is no more than emulated.
         emulated: Whether it runs on emulated devices, although the paper's ran on real ones.
         cpu_minutes: Measured in its simulations, for (quick, whole); None: not measured.
+        whole_runs: How many runs it has on all of its published data (a test counts them).
         is_of_published_alone: Whether nothing can stand in for its published data, as in a study of
             how near Maat comes to what others computed from them.
     """
@@ -171,6 +172,7 @@ class Item:
     hardware: str | None = None
     emulated: bool = False
     cpu_minutes: tuple[float | None, float | None] = (None, None)
+    whole_runs: int = 0
     is_of_published_alone: bool = False
 
     @property

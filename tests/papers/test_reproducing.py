@@ -60,6 +60,17 @@ def called(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.needs_data
+def test_the_runs_that_an_item_names_are_those_of_its_published_data(data_folder: Path) -> None:
+    bench = Bench(Data(data_folder), Size.WHOLE)
+    counted = {
+        (paper.name, item.key): len(item.runs(bench)) for paper, item in ITEMS if not item.hardware
+    }
+    assert counted == {
+        (paper.name, item.key): item.whole_runs for paper, item in ITEMS if not item.hardware
+    }
+
+
+@pytest.mark.needs_data
 @pytest.mark.parametrize(
     ("paper", "item"), [pytest.param(p, i, id=f"{p.name}-{i.key}") for p, i in WITHOUT_HARDWARE]
 )

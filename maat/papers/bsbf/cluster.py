@@ -158,5 +158,6 @@ ITEMS = (
         runs=_runs,
         needs=(f"bsbf jobs {{}}/{JOBS}",),
         cpu_minutes=(0.1, None),
+        whole_runs=9,
     ),
 )

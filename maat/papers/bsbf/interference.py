@@ -168,5 +168,6 @@ ITEMS = (
         _shown,
         runs=_runs,
         cpu_minutes=(1.7, None),
+        whole_runs=325,
     ),
 )

@@ -277,6 +277,7 @@ ITEMS = (
         _pair_shown,
         runs=_pair_runs,
         cpu_minutes=(0.1, None),
+        whole_runs=6,
     ),
     Item(
         "fig-3",

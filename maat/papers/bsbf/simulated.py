@@ -306,6 +306,7 @@ ITEMS = (
         _figure_5_shown,
         runs=_figure_5_runs,
         cpu_minutes=(1.0, None),
+        whole_runs=110,
     ),
     Item(
         "table-3",
@@ -314,6 +315,7 @@ ITEMS = (
         also=("table-4",),
         runs=_tables_runs,
         cpu_minutes=(5.0, None),
+        whole_runs=300,
     ),
     Item(
         "fig-6a",
@@ -321,5 +323,6 @@ ITEMS = (
         _figure_6a_shown,
         runs=_figure_6a_runs,
         cpu_minutes=(2.5, None),
+        whole_runs=525,
     ),
 )

@@ -130,6 +130,7 @@ ITEMS = (
         runs=_queue_runs,
         needs=("pal variability",),
         cpu_minutes=(0.0, 0.0),
+        whole_runs=2,
     ),
     Item(
         "table-1",

@@ -284,6 +284,7 @@ ITEMS = (
         runs=_figure_11_runs,
         needs=NEEDS,
         cpu_minutes=(0.1, 1.6),
+        whole_runs=153,
     ),
     Item(
         "fig-12",
@@ -292,6 +293,7 @@ ITEMS = (
         runs=_runs,
         needs=NEEDS,
         cpu_minutes=(0.04, 0.5),
+        whole_runs=18,
     ),
     Item(
         "fig-13",
@@ -300,6 +302,7 @@ ITEMS = (
         runs=_penalty_runs,
         needs=NEEDS,
         cpu_minutes=(0.2, 4.5),
+        whole_runs=108,
     ),
     Item(
         "sec-5b",
@@ -308,5 +311,6 @@ ITEMS = (
         runs=_runs,
         needs=NEEDS,
         cpu_minutes=(0.04, 0.5),
+        whole_runs=18,
     ),
 )

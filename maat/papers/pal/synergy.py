@@ -253,6 +253,7 @@ ITEMS = (
         runs=_fifo_runs,
         needs=NEEDS,
         cpu_minutes=(1.0, None),
+        whole_runs=18,
     ),
     Item(
         "fig-15",
@@ -261,6 +262,7 @@ ITEMS = (
         runs=_use_runs,
         needs=NEEDS,
         cpu_minutes=(0.5, None),
+        whole_runs=4,
     ),
     Item(
         "fig-16",
@@ -270,6 +272,7 @@ ITEMS = (
         runs=_other_runs,
         needs=NEEDS,
         cpu_minutes=(2.1, None),
+        whole_runs=18,
     ),
     Item(
         "fig-18",
@@ -278,5 +281,6 @@ ITEMS = (
         runs=_overhead_runs,
         needs=NEEDS,
         cpu_minutes=(0.7, None),
+        whole_runs=6,
     ),
 )

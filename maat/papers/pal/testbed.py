@@ -66,5 +66,6 @@ ITEMS = (
         runs=_runs,
         needs=("pal variability", "pal trace {}/sia-cluster-160"),
         cpu_minutes=(0.04, 0.07),
+        whole_runs=4,
     ),
 )

@@ -218,6 +218,7 @@ ITEMS = (
         runs=_scaling_runs,
         uses=USES[:1],
         cpu_minutes=(0.2, 0.9),
+        whole_runs=272,
     ),
     Item(
         "table-3",
@@ -225,5 +226,6 @@ ITEMS = (
         _search_shown,
         runs=_search_runs,
         cpu_minutes=(0.4, 1.2),
+        whole_runs=10,
     ),
 )

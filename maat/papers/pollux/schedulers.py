@@ -373,6 +373,7 @@ ITEMS = (
         runs=_table_2_runs,
         uses=USES,
         cpu_minutes=(1.5, None),
+        whole_runs=21,
     ),
     Item(
         "fig-5",
@@ -381,6 +382,7 @@ ITEMS = (
         runs=_three_runs,
         uses=USES[:2],
         cpu_minutes=(0.5, None),
+        whole_runs=3,
     ),
     Item(
         "fig-6",
@@ -389,6 +391,7 @@ ITEMS = (
         runs=_pollux_run,
         uses=USES[:2],
         cpu_minutes=(0.4, 0.4),
+        whole_runs=1,
     ),
     Item(
         "fig-7",
@@ -397,5 +400,6 @@ ITEMS = (
         runs=_fairness_runs,
         uses=USES[:2],
         cpu_minutes=(1.4, None),
+        whole_runs=15,
     ),
 )

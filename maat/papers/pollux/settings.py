@@ -345,6 +345,7 @@ ITEMS = (
         runs=_load_runs,
         uses=(*USES[:2], "pollux trace {}/workloads-0.5/workload-1"),
         cpu_minutes=(0.6, None),
+        whole_runs=36,
     ),
     Item(
         "fig-8b",
@@ -353,6 +354,7 @@ ITEMS = (
         runs=_interval_runs,
         uses=USES[:2],
         cpu_minutes=(1.2, None),
+        whole_runs=15,
     ),
     Item(
         "fig-8c",
@@ -361,6 +363,7 @@ ITEMS = (
         runs=_interference_runs,
         uses=USES[:2],
         cpu_minutes=(2.6, None),
+        whole_runs=18,
     ),
     Item(
         "sec-5.3.2",
@@ -369,5 +372,6 @@ ITEMS = (
         runs=_seeded_runs,
         uses=USES[:2],
         cpu_minutes=(0.8, None),
+        whole_runs=6,
     ),
 )

@@ -186,6 +186,7 @@ ITEMS = (
         runs=helios_runs,
         uses=(USES[0], USES[2]),
         cpu_minutes=(0.7, None),
+        whole_runs=9,
     ),
     Item(
         "fig-7",
@@ -194,6 +195,7 @@ ITEMS = (
         runs=_figure_7_runs,
         uses=(USES[0], "sia trace {}/scale/rate_10/workload-1"),
         cpu_minutes=(1.9, None),
+        whole_runs=15,
     ),
     Item(
         "fig-8",
@@ -202,5 +204,6 @@ ITEMS = (
         runs=_figure_8_runs,
         uses=(USES[0], USES[2]),
         cpu_minutes=(1.2, None),
+        whole_runs=12,
     ),
 )

@@ -184,6 +184,7 @@ ITEMS = (
         runs=_three_runs,
         uses=USES[:1],
         cpu_minutes=(0.01, None),
+        whole_runs=1,
     ),
     Item(
         "sec-5.3",
@@ -192,5 +193,6 @@ ITEMS = (
         runs=_gpt_runs,
         uses=USES[:2],
         cpu_minutes=(0.1, None),
+        whole_runs=1,
     ),
 )

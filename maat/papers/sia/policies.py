@@ -255,6 +255,7 @@ ITEMS = (
         runs=_figure_1_runs,
         uses=USES[:2],
         cpu_minutes=(3.4, None),
+        whole_runs=27,
     ),
     Item(
         "table-3",
@@ -263,6 +264,7 @@ ITEMS = (
         runs=_table_3_runs,
         uses=USES,
         cpu_minutes=(1.5, None),
+        whole_runs=21,
     ),
     Item(
         "fig-4",
@@ -271,6 +273,7 @@ ITEMS = (
         runs=_figure_4_runs,
         uses=USES[:1],
         cpu_minutes=(0.2, None),
+        whole_runs=60,
     ),
     Item(
         "table-4",
@@ -279,5 +282,6 @@ ITEMS = (
         runs=_table_4_runs,
         uses=USES[:2],
         cpu_minutes=(2.1, None),
+        whole_runs=15,
     ),
 )

@@ -253,6 +253,7 @@ ITEMS = (
         runs=_p_runs,
         uses=HELIOS,
         cpu_minutes=(0.2, None),
+        whole_runs=12,
     ),
     Item(
         "fig-10-right",
@@ -261,6 +262,7 @@ ITEMS = (
         runs=_round_runs,
         uses=HELIOS,
         cpu_minutes=(0.1, None),
+        whole_runs=15,
     ),
     Item(
         "fig-11",
@@ -269,6 +271,7 @@ ITEMS = (
         runs=_share_runs,
         uses=PHILLY,
         cpu_minutes=(0.5, None),
+        whole_runs=30,
     ),
     Item(
         "sec-5.7-profiling",
@@ -277,6 +280,7 @@ ITEMS = (
         runs=lambda bench: _profiling_runs(_MODES, bench),
         uses=HELIOS,
         cpu_minutes=(0.2, None),
+        whole_runs=9,
     ),
     Item(
         "sec-5.7-two-counts",
@@ -285,5 +289,6 @@ ITEMS = (
         runs=lambda bench: _profiling_runs(_TWO_COUNTS, bench),
         uses=HELIOS,
         cpu_minutes=(0.1, None),
+        whole_runs=6,
     ),
 )

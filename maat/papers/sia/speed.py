@@ -107,6 +107,7 @@ ITEMS = (
         runs=helios_runs,
         uses=(USES[0], USES[2]),
         cpu_minutes=(0.7, None),
+        whole_runs=9,
     ),
     Item(
         "fig-9",
@@ -115,5 +116,6 @@ ITEMS = (
         runs=_sizes_runs,
         uses=(USES[0], "sia trace {}/scale/scale_2x/workload-1"),
         cpu_minutes=(1.0, None),
+        whole_runs=15,
     ),
 )
