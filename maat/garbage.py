@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 
 ALLOCATIONS = 100_000
@@ -24,3 +25,10 @@ def leave_out_what_is_loaded() -> None:
     that forks afterwards shares this memory with its children.
     """
     gc.freeze()
+
+
+def give_back_memory() -> None:
+    """Give free memory back to the machine, where the allocator keeps it otherwise (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

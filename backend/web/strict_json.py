@@ -6,6 +6,7 @@ lone surrogates), unknown query parameters, and members of a body that nothing w
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
@@ -43,7 +44,9 @@ from backend.web.gates import Gates
 from backend.web.in_one_thread import in_one_thread
 from backend.web.json_depth import refuse_deep
 from backend.web.middleware import SAFE_METHODS
+from maat.garbage import give_back_memory
 
+GIVE_BACK_SECONDS = 2.0
 _CONSTANTS = (b"NaN", b"Infinity")
 _MOST_ERRORS = 100
 _MOST_MEMBERS = 1000
@@ -144,8 +147,16 @@ async def _receive(request: StrictRequest, route: APIRoute) -> None:
         most_bytes_of(route.endpoint), request.app.state.settings.max_upload_bytes
     )
     if is_large(announced_bytes(request.headers)):
-        await _stack(request).enter_async_context(gates.large.passed())
+        stack = _stack(request)
+        stack.callback(_give_back_soon)
+        await stack.enter_async_context(gates.large.passed())
     _check_type(request, await request.body())
+
+
+def _give_back_soon() -> None:
+    """Give back what a large body took, once nothing holds it any more."""
+    loop = asyncio.get_running_loop()
+    loop.call_later(GIVE_BACK_SECONDS, loop.run_in_executor, None, give_back_memory)
 
 
 def _refuse_members(request: Request, body: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +25,7 @@ from backend.laboratory.use import WINDOW, hour_of
 from backend.models import Simulation, Tenant
 from backend.settings import Settings
 from backend.simulations import traces
+from backend.web import bodies, strict_json
 from maat.api.laboratory import use_words
 
 USE, SIMULATIONS = "/api/v1/laboratory/use", "/api/v1/simulations"
@@ -213,3 +215,18 @@ def test_a_request_whose_client_has_gone_stores_nothing(
     with database.session_scope(writes=False) as session:
         assert session.exec(select(func.count()).select_from(Simulation)).one() == 0
     assert client.get(f"/api/v1/{what}").json()["items"] == []
+
+
+def test_what_a_large_body_took_is_given_back_once_it_was_answered(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back = threading.Event()
+    monkeypatch.setattr(bodies, "_LARGE_BYTES", 100_000)
+    monkeypatch.setattr(strict_json, "GIVE_BACK_SECONDS", 0.0)
+    monkeypatch.setattr(strict_json, "give_back_memory", given_back.set)
+    assert client.post(SIMULATIONS, json=REQUESTS["simulations"]).status_code == 202
+    assert not given_back.is_set(), "it was a small one"
+    padded = json.dumps(REQUESTS["simulations"]) + " " * 150_000
+    sent = client.post(SIMULATIONS, content=padded, headers={"Content-Type": "application/json"})
+    assert sent.status_code == 202, sent.text
+    assert given_back.wait(60)
