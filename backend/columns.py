@@ -155,3 +155,5 @@ def _unindexed(element: WithoutIndex, compiler: Any, **given: Any) -> str:
 
 Json = sa.JSON(none_as_null=True)
 BigId = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+BigCount = BigId
+"""What a request may count beyond LARGEST_INTEGER, up to LARGEST_COUNT (maat/vocabulary.py)."""

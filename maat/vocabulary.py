@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+LARGEST_INTEGER = 2**31 - 1
+"""Of what a column of four bytes takes: `sa.Integer` on PostgreSQL."""
+LARGEST_COUNT = 2**53
+"""Of what JSON holds exactly. It needs a column of eight bytes (BigCount, backend/columns.py)."""
 MAX_TEXT = 200
 """Characters of a name."""
 MAX_PRIORITY = 1000

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from backend.columns import BigId, Json, UtcDateTime
+from backend.columns import BigCount, BigId, Json, UtcDateTime
 from backend.ids import new_id
 from maat.vocabulary import AttemptKind, Outcome
 
@@ -80,7 +80,7 @@ class AttemptRow(SQLModel, table=True):
     exits: dict[str, int] | None = Field(default=None, sa_type=Json)
     last_lines: list[str] | None = Field(default=None, sa_type=Json)
     incarnation: str | None = Field(default=None, max_length=64)
-    report_sequence: int = 0
+    report_sequence: int = Field(default=0, sa_type=BigCount)
     reported_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     reported_seconds: float | None = None
     progress: float | None = None
@@ -89,7 +89,7 @@ class AttemptRow(SQLModel, table=True):
     timed_steps: int = Field(default=0, sa_type=BigInteger)
     timed_seconds: float = 0.0
     timed_since: float | None = None
-    checkpoint_step: int | None = None
+    checkpoint_step: int | None = Field(default=None, sa_type=BigCount)
     trouble: str | None = Field(default=None, max_length=500)
     restore_seconds: float | None = None
     loss: float | None = None
@@ -171,7 +171,7 @@ class StepSample(SQLModel, table=True):
     replica_count: int
     per_gpu_batch_size: int
     accumulation_steps: int
-    count: int
+    count: int = Field(sa_type=BigCount)
     step_mean: float
     step_m2: float
     sync_mean: float
@@ -245,10 +245,10 @@ class SharingSample(SQLModel, table=True):
     )
 
     job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
-    victim_batch: int = Field(primary_key=True)
+    victim_batch: int = Field(primary_key=True, sa_type=BigCount)
     partner_tenant_id: str = Field(foreign_key="tenants.id", primary_key=True, max_length=40)
     partner: str = Field(primary_key=True, max_length=200)
-    partner_batch: int = Field(primary_key=True)
+    partner_batch: int = Field(primary_key=True, sa_type=BigCount)
     gpu_type: str = Field(primary_key=True, max_length=64)
     gpu_count: int = Field(primary_key=True)
     cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
@@ -301,6 +301,6 @@ class GradientSample(SQLModel, table=True):
     at_seconds: float
     square: float
     variance: float
-    steps: int
+    steps: int = Field(sa_type=BigCount)
     batch_size: int
     progress: float

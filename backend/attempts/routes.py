@@ -41,13 +41,13 @@ from maat.api.attempts import (
 )
 from maat.api.beliefs import BeliefOut
 from maat.api.fields import Page
-from maat.vocabulary import MAX_GPUS, AttemptState
+from maat.vocabulary import LARGEST_COUNT, LARGEST_INTEGER, MAX_GPUS, AttemptState
 
 router = APIRouter(tags=["attempts"], route_class=StrictRoute)
 reporting = APIRouter(tags=["attempts"], route_class=ReportRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
-AttemptNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The attempt's number.")]
+AttemptNumber = Annotated[int, Path(ge=1, le=LARGEST_INTEGER, description="The attempt's number.")]
 Rank = Annotated[int, Path(ge=0, lt=MAX_GPUS, description="The process's rank in the attempt.")]
 
 
@@ -94,7 +94,9 @@ def read_log(
     job_id: str,
     number: AttemptNumber,
     rank: Rank,
-    offset: Annotated[int, Query(ge=0, le=2**53, description="In bytes; beyond the end: it.")] = 0,
+    offset: Annotated[
+        int, Query(ge=0, le=LARGEST_COUNT, description="In bytes; beyond the end: it.")
+    ] = 0,
     limit: Annotated[int, Query(ge=4, le=MAX_LOG_BYTES, description="Bytes.")] = MAX_LOG_BYTES,
 ) -> LogOut:
     """What a rank has written, from an offset on. Ask again from `next_offset` until `ended`."""

@@ -23,8 +23,8 @@ MEDIA = {AuditForm.CSV: "text/csv; charset=utf-8", AuditForm.JSON: "application/
 FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {
-            media: {"schema": {"type": "string", "format": "binary"}}
-            for media in ("text/csv", "application/json")
+            "text/csv": {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
         },
         "description": "The records as a file.",
     }

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import BatchSize, Body, GpuTypeName, Timestamp
-from maat.vocabulary import MAX_GPUS, AttemptKind
+from maat.vocabulary import LARGEST_COUNT, LARGEST_INTEGER, MAX_GPUS, AttemptKind
 
 MAX_SECONDS_OF_STEP = 1e5
 REPORT_SECONDS, LEAST_REPORT_SECONDS = 30.0, 2.0
@@ -18,7 +18,7 @@ MAX_RANKS = 4096  # of one report
 AttemptSort = Literal["number", "-number"]
 """Oldest or newest first."""
 
-Count = Annotated[int, Field(ge=0, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 Replicas = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 StepSeconds = Annotated[float, Field(gt=0.0, le=MAX_SECONDS_OF_STEP)]
 Samples = Annotated[float, Field(ge=0.0, le=1e15)]
@@ -38,7 +38,7 @@ class PassBody(Body):
     accumulation_steps: Annotated[int, Field(ge=0, le=100_000)] = 0
     node_count: Replicas
     replica_count: Replicas
-    steps: Annotated[int, Field(ge=1, le=2**31)]
+    steps: Annotated[int, Field(ge=1, le=LARGEST_INTEGER)]
     step_seconds: MeanBody
     sync_seconds: Annotated[float, Field(ge=0.0, le=MAX_SECONDS_OF_STEP)] = 0.0
 
@@ -93,7 +93,7 @@ class MemoryBody(Body):
 class ReportBody(Body):
     """What rank 0 says: at its start (hello), every 30 s (report), and when it ends (bye)."""
 
-    sequence: Annotated[int, Field(ge=1, le=2**53)]
+    sequence: Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
     kind: Literal["hello", "report", "bye"]
     incarnation: Annotated[str, Field(min_length=1, max_length=64)] = Field(
         description="Names this life of the agent: two agents with one token are told apart."
@@ -106,7 +106,7 @@ class ReportBody(Body):
     ranks: RanksBody | None = None
     checkpoint: CheckpointBody | None = None
     restore_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = None
-    plan_number: Annotated[int, Field(ge=0, le=2**31)] = 0
+    plan_number: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)] = 0
     loss: float | None = None
     memory: MemoryBody | None = None
     trouble: Annotated[str, Field(max_length=500)] | None = Field(

@@ -18,6 +18,7 @@ from maat.api.simulations import (
     Share,
     UploadedTrace,
 )
+from maat.vocabulary import LARGEST_INTEGER
 
 MAX_RENTED_NODES = 256
 MAX_RENTED_JOBS = 1_000
@@ -80,7 +81,12 @@ class AutoscalingBody(ExperimentConditions):
         title="Give back below (share of ideal)",
         description="Share of ideal goodput below which nodes are given back; 0: never.",
     )
-    fixed_nodes: Annotated[list[int], Field(max_length=MAX_FIXED_SIZES)] | None = Field(
+    fixed_nodes: (
+        Annotated[
+            list[Annotated[int, Field(le=LARGEST_INTEGER)]], Field(max_length=MAX_FIXED_SIZES)
+        ]
+        | None
+    ) = Field(
         default=None,
         description="Numbers of nodes to compare with. Default: 1, 2, 4, ... and all.",
         examples=[[4, 8, 16]],

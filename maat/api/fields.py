@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 from maat.api.mistakes import checked
 from maat.shown_text import is_shown
 from maat.vocabulary import (
+    LARGEST_INTEGER,
     LEAST_ROUND_SECONDS,
     MAX_GPUS,
     MAX_MOVES_PER_HOUR,
@@ -33,7 +34,7 @@ from maat.vocabulary import (
 
 Item = TypeVar("Item")
 
-LARGEST_BATCH = 2**31 - 1
+LARGEST_BATCH = LARGEST_INTEGER
 
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"

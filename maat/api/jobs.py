@@ -33,6 +33,7 @@ from maat.vocabulary import (
     HEAVY_WEIGHT,
     LABEL_KEY,
     LABEL_VALUE,
+    LARGEST_INTEGER,
     LEAST_WEIGHT,
     MAX_PRIORITY,
     MOST_LABELS,
@@ -302,6 +303,6 @@ class DemoBody(Body):
 
     cluster_id: Annotated[str, Field(max_length=200)] | None = None
     count: Annotated[int, Field(ge=1, le=MAX_DEMO_JOBS)] = 10
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
+    seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)] | None = Field(
         default=None, description="The same seed adds the same jobs."
     )

@@ -26,6 +26,7 @@ from maat.api.fields import (
 )
 from maat.api.quotas import MAX_QUOTAS, TenantQuotaBody
 from maat.vocabulary import (
+    LARGEST_INTEGER,
     LEAST_MTBF_HOURS,
     MAX_HOURS,
     MAX_JOBS_PER_GPU,
@@ -50,7 +51,7 @@ MAX_FAILURES_PER_HOUR = 1000
 MAX_TUNED_GPUS = 1024
 MAX_PENALTIES = 1000  # more than there are models
 
-Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Seed = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -19,7 +19,7 @@ from maat.api.simulations import (
     Tuned,
     UploadedTrace,
 )
-from maat.vocabulary import FairnessRule
+from maat.vocabulary import LARGEST_COUNT, FairnessRule
 
 MAX_SWEEP_POINTS = 256
 MAX_SWEEP_JOBS = 100_000  # over all points
@@ -33,7 +33,11 @@ class VaryBody(Body):
 
     name: Annotated[str, Field(max_length=100)]
     values: Annotated[
-        list[float | int | Annotated[str, Field(max_length=100)]],
+        list[
+            float
+            | Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)]
+            | Annotated[str, Field(max_length=100)]
+        ],
         Field(min_length=1, max_length=64),
     ]
 

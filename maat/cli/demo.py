@@ -10,8 +10,9 @@ import typer
 from maat.cli.numbers import whole_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.scheduling.errors import InputError
+from maat.vocabulary import LARGEST_INTEGER
 
-MAX_DEMO_JOBS, MAX_DEMO_SEED = 200, 2**31 - 1  # the limits of the service
+MAX_DEMO_JOBS, MAX_DEMO_SEED = 200, LARGEST_INTEGER  # the limits of the service
 
 
 def jobs(

@@ -24,7 +24,7 @@ from maat.cli.service import (
 )
 from maat.cli.terminal_text import TerminalText
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS
+from maat.vocabulary import LARGEST_INTEGER, MAX_GPUS
 
 if TYPE_CHECKING:
     from maat.api.attempts import AttemptOut, LogOut
@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 POLL_SECONDS, AGAIN_SECONDS = 1.0, 2.0
 MOST_TAILED = 1_000_000  # lines
 _TAIL_BYTES, _MOST_TAIL_BYTES = 64 * 1024, 256 * 1024 * 1024
-_MOST_ATTEMPTS = 2**31 - 1
+_MOST_ATTEMPTS = LARGEST_INTEGER
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 
 

@@ -22,7 +22,7 @@ from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.cli.stay_options import LeastStay, MostMoves
 from maat.library.durations import bounds_of
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS, Adaptivity, ExecutorKind, WorkloadKind
+from maat.vocabulary import LARGEST_INTEGER, MAX_GPUS, Adaptivity, ExecutorKind, WorkloadKind
 
 if TYPE_CHECKING:
     from maat.api.job_answers import DryRunOut, JobOut
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The limits of the service.
 MAX_ARRAY_JOBS, MAX_ARRAY_INDEX = 1000, 999_999
-MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
+MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = LARGEST_INTEGER, 1000.0, 1_000_000.0
 
 
 @takes_groups
