@@ -8,6 +8,7 @@ from sqlmodel import SQLModel
 from backend.accounts.models import ApiToken, BrowserSession, SignInTries, Tenant, User
 from backend.attempts.models import (
     AttemptRow,
+    ForgottenPast,
     GpuHold,
     GpuScore,
     GradientSample,
@@ -86,6 +87,7 @@ __all__ = [
     "Experiment",
     "ForecastInterest",
     "ForecastPromise",
+    "ForgottenPast",
     "GpuHold",
     "GpuPrice",
     "GpuQuota",

@@ -270,6 +270,17 @@ class SharedModel(SQLModel, table=True):
     shared_at: datetime = Field(sa_type=UtcDateTime)
 
 
+class ForgottenPast(SQLModel, table=True):
+    """Until when forecasts forget how jobs of a tenant's model ended, in cluster time."""
+
+    __tablename__ = "forgotten_pasts"
+
+    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", primary_key=True, max_length=40)
+    model: str = Field(primary_key=True, max_length=200)
+    until_seconds: float
+
+
 class JobMemory(SQLModel, table=True):
     """Samples of one pass for which a GPU of a type had no room: the fewest of a job."""
 

@@ -9,10 +9,17 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.evidence import service, shared_models
+from backend.evidence.of_models import model_evidence, reset_evidence
 from backend.evidence.slowdowns import slowdowns
 from backend.web.dependencies import SessionDep
 from backend.web.strict_json import StrictRoute
-from maat.api.evidence import GpuScoreOut, SharedModelOut, SlowdownOut
+from maat.api.evidence import (
+    GpuScoreOut,
+    Measured,
+    ModelEvidenceOut,
+    SharedModelOut,
+    SlowdownOut,
+)
 from maat.api.fields import ModelName, Page
 
 router = APIRouter(tags=["evidence"], route_class=StrictRoute)
@@ -61,6 +68,33 @@ def reset_slowdowns(session: SessionDep, _: Writer, cluster_id: str) -> Response
 def reset_belief(session: SessionDep, principal: Writer, job_id: str) -> Response:
     """Forget what was measured of a job. It is measured again as it trains."""
     service.reset_belief(session, principal, job_id)
+    return Response(status_code=204)
+
+
+@router.get("/clusters/{cluster_id}/evidence", operation_id="listModelEvidence")
+def list_model_evidence(
+    session: SessionDep, principal: Reader, cluster_id: str
+) -> Page[ModelEvidenceOut]:
+    """Of how many jobs of each model there are reports by which decisions or forecasts go.
+
+    Models of which only other tenants have jobs are left out.
+    """
+    return Page(items=model_evidence(session, principal, cluster_id), next_cursor=None)
+
+
+@router.delete(
+    "/clusters/{cluster_id}/evidence/{what}", operation_id="resetModelEvidence", status_code=204
+)
+def reset_model_evidence(
+    session: SessionDep,
+    principal: Writer,
+    cluster_id: str,
+    what: Measured,
+    model: Annotated[ModelName | None, Query(description="Only of models of this name.")] = None,
+    tenant: Annotated[str | None, Query(description="Only of this tenant, id or name.")] = None,
+) -> Response:
+    """Forget what jobs reported of their models. It is measured again as they train."""
+    reset_evidence(session, principal, cluster_id, what, model=model, tenant=tenant)
     return Response(status_code=204)
 
 

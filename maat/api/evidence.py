@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -83,3 +84,22 @@ class SlowdownOut(TypedDict):
     is_used: bool
     reported_by: ReportersOut
     updated_at: Timestamp
+
+
+class Measured(StrEnum):
+    """What jobs measured of a model: steps and memory, the noise of gradients, how they ended."""
+
+    BELIEFS = "beliefs"
+    GRADIENTS = "gradients"
+    HISTORY = "history"
+
+
+class ModelEvidenceOut(TypedDict):
+    """What jobs of a model reported on a cluster: of how many there is what."""
+
+    model: str
+    tenant: Annotated[str | None, Field(description="Whose model it is; null: everybody's.")]
+    beliefs: Annotated[int, Field(description="Jobs whose steps were measured.")]
+    gradients: Annotated[int, Field(description="Jobs whose gradients were measured.")]
+    history: Annotated[int, Field(description="Jobs that succeeded, by which forecasts go.")]
+    reported_by: ReportersOut

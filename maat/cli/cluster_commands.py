@@ -78,8 +78,13 @@ CLUSTER_COMMANDS = (
         "maat.cli.evidence:gpu_scores",
     ),
     Command(
+        "evidence",
+        "List of how many jobs of each model there are reports, and who reported.",
+        "maat.cli.evidence:evidence",
+    ),
+    Command(
         "forget",
-        "Forget what jobs reported of a cluster: GPUs count as equal, pairs as declared.",
+        "Forget what jobs reported of a cluster: of its GPUs, of pairs, or of their models.",
         "maat.cli.evidence:forget",
     ),
     Command(

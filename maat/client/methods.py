@@ -119,6 +119,8 @@ class Methods:
     laboratory_use = _Method(calls.laboratory_use, _items)
     gpu_scores = _Method(calls.gpu_scores, _items)
     reset_gpu_scores = _Method(calls.reset_gpu_scores)
+    model_evidence = _Method(calls.model_evidence, _items)
+    reset_model_evidence = _Method(calls.reset_model_evidence)
     shared_models = _Method(calls.shared_models, _items)
     share_model = _Method(calls.share_model)
     unshare_model = _Method(calls.unshare_model)

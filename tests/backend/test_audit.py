@@ -67,6 +67,7 @@ WRITTEN = {
     "resetGpuScores": "reset GPU scores",
     "resetSlowdowns": "reset slowdowns",
     "resetJobBelief": "reset belief",
+    "resetModelEvidence": "reset beliefs",
     "shareModel": "share model",
     "unshareModel": "stop sharing model",
     "dismissJobFlag": "dismiss flag",
@@ -192,6 +193,7 @@ def change_clusters(client: TestClient) -> None:
     done(client.delete(node))
     done(client.delete(f"{here}/gpu-scores"))
     done(client.delete(f"{here}/slowdowns"))
+    done(client.delete(f"{here}/evidence/beliefs"))
     done(client.put(f"{API}/shared-models/resnet"))
     done(client.delete(f"{API}/shared-models/resnet"))
     body = {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}

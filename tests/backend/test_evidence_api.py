@@ -13,7 +13,7 @@ from sqlmodel import select
 from backend.accounts.models import Tenant
 from backend.accounts.permissions import Role
 from backend.database import Database
-from backend.models import GpuScore, Job, StepSample
+from backend.models import AttemptRow, GpuScore, Job, StepSample
 from backend.settings import Settings
 
 SCORES = "/api/v1/clusters/here/gpu-scores"
@@ -119,6 +119,55 @@ def test_scores_of_a_node_that_goes_go_with_it(agent: Agent) -> None:
     assert agent.client.delete(path).status_code == 204
     with agent.database.session_scope(writes=False) as session:
         assert session.exec(select(GpuScore)).all() == []
+
+
+EVIDENCE = "/api/v1/clusters/here/evidence"
+
+
+def of_models(client: TestClient) -> dict[tuple[str, str | None], tuple[int, int, int]]:
+    items = client.get(EVIDENCE).json()["items"]
+    return {
+        (one["model"], one["tenant"]): (one["beliefs"], one["gradients"], one["history"])
+        for one in items
+    }
+
+
+def test_what_jobs_reported_of_models_is_listed_and_reset_by_tenant_and_kind(
+    agent: Agent, client_as: Callable[..., TestClient]
+) -> None:
+    gradient = {"square": 0.5, "variance": 2.0, "steps": 4, "at_batch_size": 64}
+    agent.report(passes=[steps(0.1, 0.2)], gradient=gradient)
+    of_another_tenant(agent, "blue", [0.1, 0.15])
+    blue = agent.another_job("script")
+    with agent.database.session_scope() as session:
+        tenant = session.exec(select(Tenant).where(Tenant.name == "blue")).one()
+        job = session.get_one(Job, session.get_one(AttemptRow, blue).job_id)
+        job.tenant_id = tenant.id
+        job.state, job.finished_seconds = "succeeded", 0.5
+    agent.report(to=blue, token=agent.token_of(blue), passes=[steps(0.1)], gradient=gradient)
+    client, viewer = agent.client, client_as(Role.VIEWER, tenant="blue")
+    assert of_models(client) == {("script", "blue"): (1, 1, 1), ("script", "default"): (1, 1, 0)}
+    assert of_models(viewer) == {("script", "blue"): (1, 1, 1)}
+    assert client.put(f"{SHARED}/script").is_success
+    assert of_models(viewer) == {("script", None): (2, 2, 1)}
+    (row,) = viewer.get(EVIDENCE).json()["items"]
+    assert row["reported_by"] == {"tenants": ["blue"], "other_tenants": 1}
+    assert client.delete(f"{SHARED}/script").is_success
+
+    assert viewer.delete(f"{EVIDENCE}/history").status_code == 403
+    assert client.delete(f"{EVIDENCE}/nonsense").status_code == 422
+    assert client.delete(f"{EVIDENCE}/history", params={"tenant": "nobody"}).status_code == 404
+    of_blue = {"tenant": "blue", "model": "script"}
+    for what, left in (
+        ("gradients", (1, 0, 1)),
+        ("history", (1, 0, 0)),
+    ):
+        assert client.delete(f"{EVIDENCE}/{what}", params=of_blue).status_code == 204
+        assert of_models(client)["script", "blue"] == left
+    assert client.delete(f"{EVIDENCE}/beliefs").status_code == 204
+    assert of_models(client) == {("script", "default"): (0, 1, 0)}
+    (written,) = client.get("/api/v1/audit", params={"action": "reset gradients"}).json()["items"]
+    assert written["before"] == {"cluster": "here", **of_blue, "rows": 1}
 
 
 SHARED = "/api/v1/shared-models"

@@ -93,6 +93,8 @@ MAY = {
     "dismissJobFlag": "--ma-",
     "resetGpuScores": "---a-",
     "resetJobBelief": "---a-",
+    "listModelEvidence": "vsmau",
+    "resetModelEvidence": "---a-",
     "listSharedModels": "vsmau",
     "shareModel": "---a-",
     "unshareModel": "---a-",

@@ -82,6 +82,8 @@ def clusters(walk: Walk) -> None:
     walk("slowdowns", "--cluster", "other")
     walk("gpu-scores", "--cluster", "other")
     walk("forget", "gpu-scores", "--cluster", "other")
+    walk("evidence", "--cluster", "other")
+    walk("forget", "history", "--model", "bert", "--cluster", "other")
     walk("add-nodes", "--gpu-type", "t4", "--gpus", "4", "--cluster", "other")
     walk("resize-node", "t4-1", "--gpus", "8", "--cluster", "other")
     walk("drain", "t4-1", "--yes", "--cluster", "other")

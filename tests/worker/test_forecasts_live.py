@@ -29,6 +29,7 @@ from backend.models import (
     Cluster,
     ClusterForecast,
     ForecastPromise,
+    ForgottenPast,
     Job,
     JobForecastRow,
     OperationState,
@@ -208,6 +209,13 @@ def test_how_jobs_went_becomes_the_pace_of_those_to_come(database: Database) -> 
     life = reading_of(database, cluster_id).unknown.history.lives[row.owner_id, ("", "cifar10")]
     assert set(life.samples) >= {"a100"}
     assert life.curves
+
+    with database.session_scope() as session:
+        own = {"cluster_id": cluster_id, "tenant_id": row.tenant_id, "model": row.model}
+        session.add(ForgottenPast(**own, until_seconds=row.finished_seconds or 0.0))
+    history = reading_of(database, cluster_id).unknown.history
+    assert history.ended == []
+    assert (row.owner_id, ("", "cifar10")) not in history.lives
 
 
 def test_a_job_that_runs_has_its_pace_so_far(database: Database) -> None:

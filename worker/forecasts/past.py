@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.attempts.shared_models import shared_models
+from backend.evidence.of_models import forgotten_until
 from backend.models import Cluster as ClusterRow
 from backend.models import EndedBelief, GradientSample, JobAllocation, Round, StepSample
 from backend.models import Job as JobRow
@@ -66,7 +67,14 @@ _SPAN = (
     JobAllocation.total_batch_size,
 )
 
-_LATEST = (JobRow.id, JobRow.tenant_id, JobRow.owner_id, JobRow.model, JobRow.gained_samples)
+_LATEST = (
+    JobRow.id,
+    JobRow.tenant_id,
+    JobRow.owner_id,
+    JobRow.model,
+    JobRow.gained_samples,
+    JobRow.finished_seconds,
+)
 
 Samples = Mapping[str, tuple[Sample, ...]]
 
@@ -160,7 +168,15 @@ def _ended(session: Session, cluster_id: str) -> list[JobRow]:
         .order_by(col(JobRow.finished_seconds).desc())
         .limit(MOST_ENDED)
     )
-    return [row for row in rows if row.started_seconds is not None]
+    forgotten = forgotten_until(session, cluster_id)
+    return [
+        row for row in rows if row.started_seconds is not None and not _is_forgotten(row, forgotten)
+    ]
+
+
+def _is_forgotten(row: Any, forgotten: Mapping[tuple[str, str], float]) -> bool:
+    """Return whether an administrator has let forecasts forget how a job ended."""
+    return bool(row.finished_seconds <= forgotten.get((row.tenant_id, row.model), -1.0))
 
 
 def _went(
@@ -311,8 +327,9 @@ def _latest(session: Session, cluster_id: str, models: Collection[str]) -> list[
         .limit(MOST_LOOKED_AT)
     )
     groups: set[tuple[str, str]] = set()
-    found = []
-    for number, row in enumerate(row for row in rows if row.model in models):
+    found, forgotten = [], forgotten_until(session, cluster_id)
+    known = (row for row in rows if row.model in models and not _is_forgotten(row, forgotten))
+    for number, row in enumerate(known):
         group = (row.owner_id, row.model)
         if number < MOST_LIVES or (group not in groups and len(groups) < MOST_LIVES):
             found.append(row)

@@ -10,8 +10,10 @@ from dash import Dash
 from frontend.addresses import add_page, anything, counting
 from frontend.api import Api
 from frontend.pages.cluster import callbacks, reservations, what_if, what_if_fields
+from frontend.pages.cluster.forgetting import register_forgetting
 from frontend.pages.cluster.gpu_scores import register_gpu_scores
 from frontend.pages.cluster.layout import layout
+from frontend.pages.cluster.model_reports import register_model_reports
 from frontend.pages.cluster.slowdowns import register_slowdowns
 
 MOST_ROUNDS = 999_999_999
@@ -37,3 +39,5 @@ def register(app: Dash, api: Api) -> None:
     what_if.register(app, api)
     register_gpu_scores(app, api)
     register_slowdowns(app, api)
+    register_model_reports(app, api)
+    register_forgetting(app, api)

@@ -5,48 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TypedDict
 
-import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import click_target
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, scrolls
-from frontend.components.dialogs import question, register_question
-from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.formatting import count
 from frontend.loading import loaded, may
+from frontend.pages.cluster.forgetting import MAY_FORGET, SCORES, forget_button
 from frontend.pages.cluster.reporters import who
 from frontend.shell import NO_CLUSTER
 from maat.api.evidence import GpuScoreOut
 from maat.client import calls
 
-FORGET = "cluster-forget"
-MAY_FORGET = "clusters:write"
 _MOST_SHOWN = 20
 _COLUMNS = ("GPU", "GPU type", "Score", "Weight", "Attempts", "Reported by")
 _NUMBERS = _COLUMNS[2:5]
-_THEN = "All GPUs count as equally fast until jobs compare them again."
-
-
-class Pressed(TypedDict):
-    """A press of the button that forgets the scores."""
-
-    at: int
 
 
 def gpu_scores_place() -> html.Div:
     """Where the table stands, on clusters whose GPUs jobs have compared."""
-    pressed = dcc.Store(id="cluster-forget-pressed")
-    return html.Div([html.Div(id="cluster-gpu-scores"), pressed], className="span-12")
-
-
-def forget_dialog() -> dmc.Modal:
-    return question(FORGET, "Forget what jobs said of GPUs?", keeps="Keep them", does="Forget")
+    return html.Div(id="cluster-gpu-scores", className="span-12")
 
 
 def register_gpu_scores(app: Dash, api: Api) -> None:
@@ -59,15 +41,6 @@ def register_gpu_scores(app: Dash, api: Api) -> None:
             "_live": Input("live", "data"),
             "_acted": Input("cluster-acted", "data"),
         },
-    )
-    register_question(
-        app,
-        FORGET,
-        pressed="cluster-forget-pressed",
-        ask=lambda _: _THEN,
-        act=partial(forget, api),
-        changed=Output("cluster-acted", "data", allow_duplicate=True),
-        state={"cluster_id": State("cluster-select", "value")},
     )
 
 
@@ -84,17 +57,8 @@ async def show_gpu_scores(
         return {"table": error_state(error)}
     if not scores:
         return {"table": None}
-    aside = _button() if may_forget else None
+    aside = forget_button(SCORES) if may_forget else None
     return {"table": card("How fast GPUs are", gpu_scores_view(scores), aside=aside)}
-
-
-async def forget(api: Api, *, chosen: Pressed, cluster_id: str) -> Changes:
-    try:
-        async with api.visitor() as maat:
-            await maat.send(calls.reset_gpu_scores(cluster_id))
-    except Failure as error:
-        return {"notices": refusal(error)}
-    return {"changed": chosen["at"], "notices": notice("Scores of GPUs forgotten", _THEN)}
 
 
 def gpu_scores_view(scores: Sequence[GpuScoreOut]) -> Component:
@@ -126,14 +90,4 @@ def _row(one: GpuScoreOut) -> html.Tr:
             *(html.Td(number, className="number") for number in numbers),
             html.Td(who(one["reported_by"])),
         ]
-    )
-
-
-def _button() -> dmc.Button:
-    return dmc.Button(
-        "Forget",
-        variant="subtle",
-        size="compact-xs",
-        id="cluster-forget-open",
-        **click_target("cluster-forget-pressed"),
     )

@@ -9,7 +9,9 @@ from frontend.components.cards import card, page_title, scrolls, skeleton
 from frontend.components.cluster_map import cluster_map, map_search, nodes_grid
 from frontend.components.drain_dialog import drain_dialog
 from frontend.components.replay import replay_link
-from frontend.pages.cluster.gpu_scores import forget_dialog, gpu_scores_place
+from frontend.pages.cluster.forgetting import forget_dialog, pressed_store
+from frontend.pages.cluster.gpu_scores import gpu_scores_place
+from frontend.pages.cluster.model_reports import model_reports_place
 from frontend.pages.cluster.reservations import remove_dialog, reservation_dialog, reservations_card
 from frontend.pages.cluster.slowdowns import slowdowns_place
 from frontend.pages.cluster.what_if_fields import what_if_card
@@ -55,6 +57,7 @@ def layout(
                     ),
                     gpu_scores_place(),
                     slowdowns_place(),
+                    model_reports_place(),
                     what_if_card(drain, add, **query),
                     html.Div(
                         card("Nodes", nodes_grid("cluster-nodes", height="420px")),
@@ -67,6 +70,7 @@ def layout(
             reservation_dialog(),
             remove_dialog(),
             forget_dialog(),
+            pressed_store(),
             drain_dialog("cluster"),
             dcc.Store(id="cluster-pressed"),
             dcc.Store(id="cluster-acted"),

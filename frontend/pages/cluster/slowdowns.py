@@ -14,6 +14,8 @@ from frontend.components.cards import card, error_state, scrolls
 from frontend.components.names import isolated
 from frontend.components.states import gpu_chip
 from frontend.formatting import count
+from frontend.loading import loaded, may
+from frontend.pages.cluster.forgetting import MAY_FORGET, SLOWDOWNS, forget_button
 from frontend.pages.cluster.reporters import who
 from frontend.shell import NO_CLUSTER
 from maat.api.evidence import SlowdownOut, model_words
@@ -33,11 +35,17 @@ def register_slowdowns(app: Dash, api: Api) -> None:
         app,
         partial(show_slowdowns, api),
         output={"table": Output("cluster-slowdowns", "children")},
-        inputs={"cluster_id": Input("cluster-select", "value"), "_live": Input("live", "data")},
+        inputs={
+            "cluster_id": Input("cluster-select", "value"),
+            "_live": Input("live", "data"),
+            "_acted": Input("cluster-acted", "data"),
+        },
     )
 
 
-async def show_slowdowns(api: Api, *, cluster_id: str | None, _live: object) -> Changes:
+async def show_slowdowns(
+    api: Api, *, cluster_id: str | None, _live: object, _acted: object
+) -> Changes:
     if not cluster_id or cluster_id == NO_CLUSTER:
         return NOTHING
     try:
@@ -46,9 +54,11 @@ async def show_slowdowns(api: Api, *, cluster_id: str | None, _live: object) -> 
             if cluster["jobs_per_gpu"] == 1:
                 return {"table": None}
             pairs = await maat.slowdowns(cluster_id)
+            may_forget = may(await loaded(maat.send(calls.me())), MAY_FORGET)
     except Failure as error:
         return {"table": error_state(error)}
-    return {"table": card("What sharing a GPU costs", slowdowns_view(pairs))}
+    aside = forget_button(SLOWDOWNS) if pairs and may_forget else None
+    return {"table": card("What sharing a GPU costs", slowdowns_view(pairs), aside=aside)}
 
 
 def slowdowns_view(pairs: Sequence[SlowdownOut]) -> Component:

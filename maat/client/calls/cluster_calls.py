@@ -9,7 +9,7 @@ from maat.api.clusters import (
     ClusterOut,
     ClusterStateOut,
 )
-from maat.api.evidence import GpuScoreOut, SharedModelOut, SlowdownOut
+from maat.api.evidence import GpuScoreOut, ModelEvidenceOut, SharedModelOut, SlowdownOut
 from maat.api.fields import Page
 from maat.api.imports import ClusterImportBody, ClusterImportOut
 from maat.api.previews import RoundPreviewBody, RoundPreviewOut
@@ -205,6 +205,19 @@ def reset_gpu_scores(cluster_id: str, *, node_id: str | None = None) -> Call[Non
 def reset_slowdowns(cluster_id: str) -> Call[None]:
     """Forget what jobs on one GPU were measured to cost each other."""
     return Call("DELETE", path_of("clusters", cluster_id, "slowdowns"))
+
+
+def model_evidence(cluster_id: str) -> Call[Page[ModelEvidenceOut]]:
+    """Of how many jobs of each model of a cluster there are reports."""
+    return Call("GET", path_of("clusters", cluster_id, "evidence"))
+
+
+def reset_model_evidence(
+    cluster_id: str, what: str, *, model: str | None = None, tenant: str | None = None
+) -> Call[None]:
+    """Forget `beliefs`, `gradients` or `history` of all models, of one, or of a tenant's."""
+    path = path_of("clusters", cluster_id, "evidence", what)
+    return Call("DELETE", path, given_of(model=model, tenant=tenant))
 
 
 def shared_models() -> Call[Page[SharedModelOut]]:
