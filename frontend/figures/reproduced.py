@@ -22,11 +22,13 @@ _NOT_WALKED = frozenset({"x", "y", "z", "text", "customdata", "hovertext", "ids"
 def reproduced_figure(kept: Kept, scheme: str | None) -> dict[str, object]:
     """Return a figure that was drawn on light paper, for a page of this scheme.
 
-    It has the width of its place; data and the colours of its series stay.
+    It has the width of its place; data and the colours of its series stay. The page says above it
+    of which uploads it is, where its title would stand on the axis of a phone.
     """
     inks = _inks() if scheme == "dark" else {}
     drawn = _inked(dict(kept), inks)
-    layout = {name: value for name, value in drawn.get("layout", {}).items() if name != "width"}
+    kept_of_layout = drawn.get("layout", {}).items()
+    layout = {name: value for name, value in kept_of_layout if name not in ("width", "title")}
     layout["template"] = template(scheme).to_plotly_json()
     return {"data": drawn.get("data", []), "layout": layout}
 

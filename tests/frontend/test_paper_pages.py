@@ -366,13 +366,13 @@ def test_a_kept_figure_takes_the_inks_of_the_page_and_keeps_its_data() -> None:
     drawn = figure(None, x="GPUs", y="JCT (h)", traces=[go.Bar(x=["<i>a</i>"], y=[1.5])])
     drawn.update_traces(marker_color="#D55E00")
     rule(drawn, None, y=1.0, text="published")
-    drawn.update_layout(width=900)
+    drawn.update_layout(width=900, title={"text": "Of the trace lab", "y": 0})
     kept = drawn.to_plotly_json()
     dark = reproduced_figure(kept, "dark")
 
     assert dark["layout"]["annotations"][0]["font"]["color"] == DARK.muted
     assert dark["layout"]["template"]["layout"]["font"]["color"] == DARK.text
-    assert "width" not in dark["layout"]
+    assert not {"width", "title"} & dark["layout"].keys(), "the page says it above"
     assert dark["data"][0]["marker"]["color"] == "#D55E00"
     assert dark["data"][0]["x"] == kept["data"][0]["x"]
     light = reproduced_figure(kept, "light")
