@@ -10,7 +10,7 @@ from dash import Dash, Output, State, dcc
 
 from frontend.api import Api, Failure
 from frontend.attributes import aria, click_target
-from frontend.callbacks import Changes
+from frontend.callbacks import NOTHING, Changes
 from frontend.components.dialogs import question, register_question
 from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
@@ -58,16 +58,19 @@ def register_forgetting(app: Dash, api: Api) -> None:
 def words_of(pressed: Pressed) -> str | None:
     """Return what is asked before this is forgotten; None of what no button says."""
     what = pressed.get("what")
-    if what == MODEL:
+    if what == MODEL and (model := pressed.get("model")):
         return (
-            f"What jobs measured of {isolated(pressed['model'])}, and how they ended, counts no "
+            f"What jobs measured of {isolated(model)}, and how they ended, counts no "
             "more: rounds and forecasts go by what is measured from now on."
         )
     return _THEN.get(what or "")
 
 
 async def forget(api: Api, *, chosen: Pressed, cluster_id: str) -> Changes:
-    what = chosen["what"]
+    words = words_of(chosen)
+    if words is None:
+        return NOTHING
+    what, model = chosen["what"], chosen.get("model", "")
     try:
         async with api.visitor() as maat:
             if what == SCORES:
@@ -75,13 +78,13 @@ async def forget(api: Api, *, chosen: Pressed, cluster_id: str) -> Changes:
             elif what == SLOWDOWNS:
                 await maat.send(calls.reset_slowdowns(cluster_id))
             else:
-                whose = {"model": chosen["model"], "tenant": chosen["tenant"] or None}
+                whose = {"model": model, "tenant": chosen.get("tenant") or None}
                 for measured in Measured:
                     await maat.send(calls.reset_model_evidence(cluster_id, measured.value, **whose))
     except Failure as error:
         return {"notices": refusal(error)}
-    done = _DONE.get(what, f"Reports of {isolated(chosen['model'])} forgotten")
-    return {"changed": chosen["at"], "notices": notice(done, words_of(chosen) or "")}
+    done = _DONE.get(what, f"Reports of {isolated(model)} forgotten")
+    return {"changed": chosen["at"], "notices": notice(done, words)}
 
 
 def forget_button(what: str, *, model: str = "", tenant: str = "") -> dmc.Button:
