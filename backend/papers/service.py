@@ -29,8 +29,9 @@ from backend.queue import REPRODUCE, Queue
 from backend.settings import Settings
 from backend.tenancy import find_owned
 from maat.api.papers import ReproductionBody
-from maat.papers.bench import Bench, Size
+from maat.papers.bench import Size
 from maat.papers.catalogue import REPORTS, item_of, paper_of
+from maat.papers.counting import counted_runs
 from maat.papers.data import Data
 from maat.papers.items import Item, Paper
 from maat.papers.own_checks import check_own
@@ -175,9 +176,9 @@ def whole_runs(paper: str, key: str, data: Data) -> int:
 
 @lru_cache(maxsize=MOST_COUNTED)
 def _counted_runs(paper: str, key: str, data: Data) -> int:
-    """Count the runs on other data than the published. It takes up to a second."""
+    """Count the runs on other data than the published. It is remembered."""
     try:
-        return len(item_of(paper_of(paper), key).runs(Bench(data, Size.WHOLE)))
+        return counted_runs(item_of(paper_of(paper), key), data)
     except MaatError:
         return 0
 

@@ -14,6 +14,7 @@ import maat
 from maat.cli.app import app
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import REPORTS, item_of, paper_of
+from maat.papers.counting import counted_runs
 from maat.papers.data import Data
 from maat.papers.own import OwnMeasurements, read_own
 from maat.papers.report import as_data, as_markdown
@@ -181,6 +182,17 @@ def test_a_report_is_of_the_same_measurements_of_ones_own(tmp_path: Path) -> Non
     again = CliRunner().invoke(app, words)
     assert isinstance(again.exception, InputError)
     assert "has a report made with" in str(again.exception)
+
+
+@pytest.mark.parametrize("item", ["sia fig-4", "pollux fig-8a", "pal fig-13", "sia sec-5.3"])
+def test_runs_are_counted_without_their_jobs(item: str, tmp_path: Path) -> None:
+    trace = tmp_path / "lab.csv"
+    trace.write_text("job_id,num_gpus,submit_time,duration,model\n0,2,0,600,BERT\n")
+    paper, key = item.split()
+    known = item_of(paper_of(paper), key)
+    own = read_own(trace=trace, variability=gpus(tmp_path / "lab")) if paper == "pal" else ()
+    data = Data(None, own)
+    assert counted_runs(known, data) == len(known.runs(Bench(data, Size.WHOLE))) > 0
 
 
 def test_measurements_of_one_name_and_other_content_are_not_the_same() -> None:
