@@ -15,6 +15,7 @@ from backend.database import Database
 from backend.models import AttemptRow, GpuScore, Job, Node
 from browser.conftest import wait_until
 from browser.pages import wait_in_page
+from frontend.components.names import isolated
 from maat.client import calls
 from maat.vocabulary import AttemptState
 
@@ -337,7 +338,7 @@ def test_what_sharing_was_measured_to_cost_comes_while_the_page_is_open(
 
     rows = card.locator("tbody tr")
     expect(rows).to_have_count(2)
-    both = ("bert, 12 a GPU", "cifar10, 256 a GPU")
+    both = (f"{isolated('bert')}, 12 a GPU", f"{isolated('cifar10')}, 256 a GPU")
     for model, partner in (both, both[::-1]):
         row = rows.filter(has=page.locator("td:first-child", has_text=model))
         expect(row.locator("td").nth(1)).to_have_text(partner)
