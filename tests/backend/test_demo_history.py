@@ -50,14 +50,15 @@ BEGINS_WITHOUT = {
     *("api_tokens", "browser_sessions", "sign_in_tries"),
     # of commands, which a simulated cluster has none of
     *("attempts", "gpu_holds", "gpu_scores", "job_commands", "job_secrets", "job_fits"),
-    *("job_memory", "job_samples", "sharing_samples"),
+    *("job_memory", "job_samples", "sharing_samples", "job_flags"),
     # what people make, and what is made when they ask
     *("cluster_forecasts", "forecast_interest", "forecasts", "job_forecasts", "round_previews"),
     *("gpu_quotas", "reservations", "weight_changes", "simulations", "simulation_runs"),
     *("sweeps", "sweep_points", "sweep_members", "measurements", "measurement_files"),
     *("measurement_uses", "reports", "report_deliveries", "report_schedules"),
     *("experiments", "reproductions", "reproduced_items", "reproduced_runs", "paper_runs"),
-    *("webhooks", "webhook_deliveries", "webhook_notices"),
+    *("webhooks", "webhook_deliveries", "webhook_notices", "laboratory_use"),
+    *("shared_models", "forgotten_pasts"),
 }
 
 

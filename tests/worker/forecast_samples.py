@@ -54,6 +54,8 @@ def ask(database: Database, cluster_id: str, *, tenant: str = "tenant", **reques
     """Store a question as the service does."""
     owner, tenant_id = make_owner(database, tenant=tenant)
     mine = {"owner_id": owner, "tenant_id": tenant_id}
+    if "row" in request:
+        request["tenant"] = tenant
     with database.session_scope() as session:
         operation = Operation(kind=what_if.KIND, total=18.0, **mine)
         session.add(operation)
