@@ -151,6 +151,7 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "paper": "pal",
         "item": "fig-13",
         "size": "quick",
+        "kind": "speed",
         "cost": "x",
     }
     answers: dict[str, Any] = {}

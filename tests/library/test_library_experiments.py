@@ -187,6 +187,6 @@ def test_the_command_refuses_sizes_that_are_no_numbers() -> None:
 @pytest.mark.parametrize(("trials", "words"), [(1, "Best score"), (2, "Score of the best 2")])
 def test_a_search_says_of_how_many_trials_its_score_is(trials: int, words: str) -> None:
     asked = ["tune", "--model", "bert", "--trials", str(trials), "--work-scale", "0.1"]
-    shown = CliRunner().invoke(app, asked)
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked)
     assert shown.exit_code == 0, shown.output
     assert words in shown.output
