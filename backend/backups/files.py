@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import tempfile
@@ -27,6 +28,12 @@ MANIFEST, CONTENT = "manifest.json", "database"
 _CHUNK = 1 << 20
 _MOST_MANIFEST_BYTES = 64 << 10
 
+# What a damaged or hostile archive makes zipfile, its decompressors and json raise. RuntimeError is
+# an encrypted member, a method that is not known, or brackets without end.
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(KeyError, ValueError, TypeError, RuntimeError),
+)
 _TEXTS = ("version", "kind", "revision", "made_at", "key", "sha256", "signature")
 
 Kind = Literal["sqlite", "postgresql"]
@@ -102,8 +109,8 @@ def read_manifest(file: Path) -> Manifest:
         with zipfile.ZipFile(file) as archive, archive.open(MANIFEST) as opened:
             text = opened.read(_MOST_MANIFEST_BYTES + 1)
         manifest = _manifest_of(text)
-    except (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not one, or damaged"
+    except (OSError, *_UNREADABLE) as error:
+        reason = getattr(error, "strerror", None) or "it is not one, or damaged"
         raise BackupError(
             f"{file} cannot be read as a backup of Maat ({reason}). Give a file of "
             "`maat db backup`."
@@ -130,7 +137,11 @@ def unpacked(file: Path, manifest: Manifest, folder: Path | None = None) -> Iter
         content = Path(place, CONTENT)
         try:
             _unpack(file, content, manifest.bytes)
-        except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError):
+        except _UNREADABLE:
+            raise _damaged(file) from None
+        except OSError as error:
+            if error.errno is not None:  # of the disk; bzip2's own has none
+                raise
             raise _damaged(file) from None
         if _digest(content) != manifest.sha256:
             raise _damaged(file)
@@ -165,8 +176,9 @@ def _manifest_of(text: bytes) -> Manifest:
     )
     if type(manifest.format) is not int or type(manifest.bytes) is not int or manifest.bytes < 0:
         raise ValueError
-    if not all(isinstance(getattr(manifest, name), str) for name in _TEXTS):
-        raise TypeError
+    texts = [getattr(manifest, name) for name in _TEXTS]
+    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+        raise ValueError
     return manifest
 
 

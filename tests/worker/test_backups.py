@@ -216,6 +216,37 @@ def test_a_damaged_a_foreign_and_a_newer_file_change_nothing(
     assert sa.inspect(elsewhere.engine).get_table_names() == []
 
 
+def encrypted(archive: bytes) -> bytes:
+    """Return the archive with its members marked as encrypted."""
+    marked = bytearray(archive)
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = marked.find(signature)
+        while at >= 0:
+            marked[at + offset] |= 1
+            at = marked.find(signature, at + 1)
+    return bytes(marked)
+
+
+def test_a_hostile_archive_is_no_backup(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.backup"
+    deep = "[" * 30_000 + "]" * 30_000
+    for manifest in (deep, "{}", json.dumps({"format": 10**30, "version": "\x1b[31m"})):
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("manifest.json", manifest)
+        with pytest.raises(BackupError, match="it is not one, or damaged"):
+            check_file(file, settings)
+    for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        with zipfile.ZipFile(file, "w", method) as archive:
+            archive.writestr("manifest.json", "x" * 200)
+        sound = file.read_bytes()
+        file.write_bytes(sound[:60] + b"\xff" * 20 + sound[80:])
+        with pytest.raises(BackupError, match="it is not one, or damaged"):
+            check_file(file, settings)
+        file.write_bytes(encrypted(sound))
+        with pytest.raises(BackupError, match="it is not one, or damaged"):
+            check_file(file, settings)
+
+
 def signed(settings: Settings, manifest: Manifest, **changes: Any) -> Manifest:
     """Return a manifest with changes, as if the deployment itself had written it."""
     changed = replace(manifest, **changes)
