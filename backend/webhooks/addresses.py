@@ -52,6 +52,8 @@ def checked_url(url: str) -> SplitResult:
         raise RefusedAddress(
             "The URL cannot be read. Give one such as https://host/path."
         ) from None
+    if any(letter <= " " or letter == "\x7f" for letter in url):
+        raise RefusedAddress("The URL holds a space or a control character. Leave it out.")
     if parts.scheme not in PORTS or not parts.hostname:
         raise RefusedAddress("The URL has no host, or is not http or https.")
     if parts.username is not None or parts.password is not None:

@@ -101,6 +101,8 @@ def test_the_secret_is_shown_once_stored_encrypted_and_replaced(
         ("http://2130706433/x", "number"),
         ("https://no-such-host.invalid/x", "host is not known"),
         ("http://hooks..example.com/x", "host is no name"),
+        ("http://93.184.216.34/\u0001", "control character"),
+        ("http://93.184.216.34/\u007f", "control character"),
         ("http://.example.com/x", "host is no name"),
         (f"http://{'a' * 64}.example.com/x", "host is no name"),
     ],
