@@ -37,9 +37,11 @@ def _limits() -> httpx.Limits:
     )
 
 
-def _headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+def _headers(token: str | None, headers: Mapping[str, str] | None) -> httpx.Headers:
+    """Return the headers of every request: what a browser sent may hold any byte."""
     authorization = {"Authorization": f"Bearer {token}"} if token else {}
-    return {"Accept": "application/json", **(headers or {}), **authorization}
+    given = {"Accept": "application/json", **(headers or {}), **authorization}
+    return httpx.Headers(given, encoding="latin-1")
 
 
 def _request(call: Call[Any]) -> dict[str, Any]:

@@ -89,6 +89,12 @@ def test_what_the_api_answers_to_a_cookie_stays_in_no_cache(visitor: TestClient)
     assert "no-store" not in asset.headers.get("Cache-Control", "")
 
 
+def test_a_header_of_another_application_breaks_no_page(visitor: TestClient) -> None:
+    """Cookies know no ports, and a value may hold any byte."""
+    for name in ("Cookie", "Referer", "User-Agent", "X-Request-Id"):
+        assert visitor.get("/jobs", headers={name: b"theme=caf\xe9"}).status_code == 200, name
+
+
 def test_no_inline_script_may_run_but_those_whose_hash_the_policy_names(
     visitor: TestClient,
 ) -> None:
