@@ -59,7 +59,7 @@ def find_uses(
 ) -> list[MeasurementUse]:
     """Find the measurements that a request names by id or name.
 
-    `NAME#TYPE` chooses one GPU type from a table for several. The measurements are of the
+    `NAME#TYPE` chooses one GPU type from a table of pairs for several. The measurements are of the
     requester's own tenant, since all of that tenant may read the result. The operation id is set
     later. Raises Invalid if there are none of this kind and name.
     """
@@ -150,7 +150,9 @@ def shown_uses(session: Session, operation_ids: Sequence[str]) -> dict[str, list
 def _use(
     session: Session, principal: Principal, kind: MeasurementKind, given: str
 ) -> MeasurementUse:
-    name, _, gpu_type = given.partition("#")
+    name, gpu_type = given, ""
+    if kind is MeasurementKind.INTERFERENCE:  # the others are of all GPU types
+        name, _, gpu_type = given.partition("#")
     found = named_measurement(session, principal, kind, name)
     return MeasurementUse(
         operation_id="", kind=kind.value, measurement_id=found.id, gpu_type=gpu_type or None

@@ -58,6 +58,14 @@ def test_a_simulation_takes_as_long_as_the_profiles_it_names(
     assert catalog not in (fast, slow)
 
 
+def test_profiles_of_all_gpu_types_are_not_named_with_a_type(client: TestClient) -> None:
+    uploaded(client, profiles(name="fast"))
+    refused = client.post(SIMULATIONS, json=simulation(profiles="fast#t4"))
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/profiles", "unknown_measurement")
+
+
 def test_a_simulation_keeps_its_profiles_when_they_are_deleted_and_replaced(
     client: TestClient, database: Database
 ) -> None:
