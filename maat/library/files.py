@@ -45,7 +45,7 @@ def check_writable(path: Path, *, field: str, inputs: Sequence[Path] = ()) -> No
 
 def path_of(given: object, *, field: str) -> Path:
     """Return a path that is given as a text or a path. Raises ParameterError for what is none."""
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, str | os.PathLike) and str(given) and "\0" not in str(given):
         return Path(given)
     raise ParameterError(
         "is no path", field=field, value=given, remedy="Give a text or a pathlib.Path."

@@ -90,7 +90,7 @@ def read_own(
 
 
 def _read(kind: MeasurementKind, given: str | Path) -> OwnMeasurements:
-    name, gpu_type = str(given), None
+    name, gpu_type = str(path_of(given, field=kind.value)), None
     if kind is MeasurementKind.INTERFERENCE:
         name, _, chosen = name.partition("#")
         gpu_type = chosen or None
@@ -105,6 +105,9 @@ def _texts(kind: MeasurementKind, path: Path) -> dict[str, str]:
     is_folder = kind in (MeasurementKind.PROFILES, MeasurementKind.VARIABILITY) and path.is_dir()
     files = sorted(path.glob(pattern)) if is_folder else [path]
     try:
+        special = next((file for file in files if file.exists() and not file.is_file()), None)
+        if special is not None:
+            raise OSError(f"{special} is no regular file")
         texts = {
             str(file.relative_to(path) if is_folder else file.name): file.read_text("utf-8-sig")
             for file in files

@@ -200,3 +200,17 @@ def test_measurements_of_one_name_and_other_content_are_not_the_same() -> None:
     a, b = (OwnMeasurements(kind, "lab", digest, {}) for digest in ("1", "2"))
     assert a == OwnMeasurements(kind, "lab", "1", {"file": "text"})
     assert a != b
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"profiles": {"bert": object()}}, "profiles: is no path"),
+        ({"profiles": "a\0b"}, "profiles: is no path"),
+        ({"profiles": ""}, "profiles: is no path"),
+        ({"trace": "/dev/zero"}, "trace: cannot be read .*no regular file"),
+    ],
+)
+def test_what_is_no_file_is_refused_by_name(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_own(**given)
