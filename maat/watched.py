@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from maat.launch.processes import die_with_parent
@@ -57,7 +58,11 @@ def _done_here(work: Callable[[], int | None], writing: int) -> int | None:
     die_with_parent()
     atexit.register(os.write, writing, b".")
     signal.signal(signal.SIGINT, _interrupt_once)
-    return work()
+    try:
+        return work()
+    except KeyboardInterrupt:
+        print("maat: Interrupted.", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def _interrupt_once(number: int, _: FrameType | None) -> None:
@@ -72,7 +77,8 @@ def _pass_on_signals(child: int) -> set[int]:
 
     def pass_on(number: int, _: FrameType | None) -> None:
         passed.add(number)
-        os.kill(child, number)
+        with suppress(ProcessLookupError):  # it may just have ended
+            os.kill(child, number)
 
     for number in _PASSED_ON:
         signal.signal(number, pass_on)

@@ -32,6 +32,12 @@ class Exits:
     def allocate(self, round_input):
         os._exit(0)
 
+class Interrupts:
+    \"\"\"Do as Ctrl-C does.\"\"\"
+
+    def allocate(self, round_input):
+        raise KeyboardInterrupt
+
 class Crashes:
     \"\"\"End the process by a signal.\"\"\"
 
@@ -86,3 +92,16 @@ def test_a_policy_that_does_not_answer_ends_the_check_with_its_round(
     said = capsys.readouterr().out
     assert "BROKEN  It answers within 0.2 s. Nothing more is checked." in said
     assert "It has not in this round:" in said
+
+
+def test_an_interrupt_ends_the_check_with_a_word(tmp_path: Path) -> None:
+    (tmp_path / "ending_policy.py").write_text(ENDING)
+    ended = subprocess.run(
+        [sys.executable, "-m", "maat.check_policy", "ending_policy:Interrupts", "--quick"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "maat: Interrupted.\n")
