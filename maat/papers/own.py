@@ -12,6 +12,7 @@ from pathlib import Path
 from maat.file_digest import files_digest
 from maat.library.files import path_of
 from maat.scheduling.errors import InputError
+from maat.simulation.interference import GAVEL_TYPE, is_gavel
 from maat.vocabulary import MeasurementKind
 
 WORDS: Mapping[MeasurementKind, str] = {
@@ -38,6 +39,12 @@ class OwnMeasurements:
     texts: Mapping[str, str] = field(compare=False, repr=False)
     origin: Sequence[str] = field(default=(), compare=False)
     gpu_type: str | None = None
+
+    def __post_init__(self) -> None:
+        """Name the GPU type that a table of several is read for where none was chosen."""
+        is_of_pairs = self.kind is MeasurementKind.INTERFERENCE and self.gpu_type is None
+        if is_of_pairs and any(map(is_gavel, self.texts.values())):
+            object.__setattr__(self, "gpu_type", GAVEL_TYPE)
 
     @property
     def title(self) -> str:

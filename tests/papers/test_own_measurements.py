@@ -214,3 +214,10 @@ def test_measurements_of_one_name_and_other_content_are_not_the_same() -> None:
 def test_what_is_no_file_is_refused_by_name(given: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_own(**given)
+
+
+def test_pairs_of_several_gpu_types_name_the_one_that_is_read(tmp_path: Path) -> None:
+    table = tmp_path / "pairs.json"
+    table.write_text("{}")
+    titles = [read_own(interference=given)[0].title for given in (table, f"{table}#p100")]
+    assert titles == [f"measured pairs {table}#v100", f"measured pairs {table}#p100"]
