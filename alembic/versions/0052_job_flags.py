@@ -40,7 +40,7 @@ def downgrade() -> None:
 
 
 def notice_when(condition: str) -> None:
-    """Make the trigger on job_events anew (0024), with this condition."""
+    """Replace the trigger on job_events (of 0024) by one with this condition."""
     if op.get_bind().dialect.name == 'sqlite':
         op.execute('DROP TRIGGER job_events_noticed')
         op.execute(

@@ -60,7 +60,7 @@ class Bar:
             self._bar.show(done, total, at)
 
     def say(self, text: str) -> None:
-        """Say something before the work begins: above the bar, or where there is none, alone."""
+        """Print a text before the work begins, above the bar if one is shown."""
         if self._bar is not None:
             self._bar.say(text)
         elif not self._quiet:

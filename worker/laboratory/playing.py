@@ -1,4 +1,4 @@
-"""Plays the runs of the laboratory, one at a time, of whoever's turn it is. Knows no broker.
+"""Plays the runs of the laboratory, the next of the tenant whose turn it is. Knows no broker.
 
 The rows are the queue: simulations' runs, points of sweeps, experiments, runs of papers. A worker
 that is free claims the next. One that is at a long run takes in a run of a tenant that has none
