@@ -11,10 +11,11 @@ from frontend.addresses import add_page, anything, counting
 from frontend.api import Api
 from frontend.pages.cluster import callbacks, reservations, what_if, what_if_fields
 from frontend.pages.cluster.forgetting import register_forgetting
-from frontend.pages.cluster.gpu_scores import register_gpu_scores
+from frontend.pages.cluster.gpu_scores import GPU_SCORES, gpu_scores_card
 from frontend.pages.cluster.layout import layout
-from frontend.pages.cluster.model_reports import register_model_reports
-from frontend.pages.cluster.slowdowns import register_slowdowns
+from frontend.pages.cluster.model_reports import MODEL_REPORTS, model_reports_card
+from frontend.pages.cluster.reported_tables import register_reported
+from frontend.pages.cluster.slowdowns import SLOWDOWN_PAIRS, slowdowns_card
 
 MOST_ROUNDS = 999_999_999
 
@@ -37,7 +38,7 @@ def register(app: Dash, api: Api) -> None:
     callbacks.register(app, api)
     reservations.register(app, api)
     what_if.register(app, api)
-    register_gpu_scores(app, api)
-    register_slowdowns(app, api)
-    register_model_reports(app, api)
+    register_reported(app, api, GPU_SCORES, gpu_scores_card)
+    register_reported(app, api, SLOWDOWN_PAIRS, slowdowns_card)
+    register_reported(app, api, MODEL_REPORTS, model_reports_card)
     register_forgetting(app, api)

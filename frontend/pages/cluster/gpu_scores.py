@@ -4,81 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
-from dash import Dash, Input, Output, html
+from dash import html
 from dash.development.base_component import Component
 
-from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card
 from frontend.components.states import gpu_chip
 from frontend.formatting import count
 from frontend.loading import loaded, may
 from frontend.pages.cluster.forgetting import MAY_FORGET, SCORES, forget_button
-from frontend.pages.cluster.reporters import who
-from frontend.shell import NO_CLUSTER
+from frontend.pages.cluster.reported_tables import reported_table, who
 from maat.api.evidence import GpuScoreOut
-from maat.client import calls
+from maat.client import AsyncClient, calls
 
+GPU_SCORES = "cluster-gpu-scores"
 _MOST_SHOWN = 20
 _COLUMNS = ("GPU", "GPU type", "Score", "Weight", "Attempts", "Reported by")
 _NUMBERS = _COLUMNS[2:5]
 
 
-def gpu_scores_place() -> html.Div:
-    """Where the table stands, on clusters whose GPUs jobs have compared."""
-    return html.Div(id="cluster-gpu-scores", className="span-12")
-
-
-def register_gpu_scores(app: Dash, api: Api) -> None:
-    answer(
-        app,
-        partial(show_gpu_scores, api),
-        output={"table": Output("cluster-gpu-scores", "children")},
-        inputs={
-            "cluster_id": Input("cluster-select", "value"),
-            "_live": Input("live", "data"),
-            "_acted": Input("cluster-acted", "data"),
-        },
-    )
-
-
-async def show_gpu_scores(
-    api: Api, *, cluster_id: str | None, _live: object, _acted: object
-) -> Changes:
-    if not cluster_id or cluster_id == NO_CLUSTER:
-        return NOTHING
-    try:
-        async with api.visitor() as maat:
-            scores = await maat.gpu_scores(cluster_id)
-            may_forget = may(await loaded(maat.send(calls.me())), MAY_FORGET)
-    except Failure as error:
-        return {"table": error_state(error)}
+async def gpu_scores_card(maat: AsyncClient, cluster_id: str) -> Component | None:
+    scores = await maat.gpu_scores(cluster_id)
     if not scores:
-        return {"table": None}
+        return None
+    may_forget = may(await loaded(maat.send(calls.me())), MAY_FORGET)
     aside = forget_button(SCORES) if may_forget else None
-    return {"table": card("How fast GPUs are", gpu_scores_view(scores), aside=aside)}
+    return card("How fast GPUs are", gpu_scores_view(scores), aside=aside)
 
 
 def gpu_scores_view(scores: Sequence[GpuScoreOut]) -> Component:
     """The GPUs that differ most from the median of their type, slow ones first."""
     most = sorted(scores, key=lambda one: -abs(math.log(one["score"])))[:_MOST_SHOWN]
     rows = [_row(one) for one in sorted(most, key=lambda one: -one["score"])]
-    cells = [html.Th(name, className="number" if name in _NUMBERS else None) for name in _COLUMNS]
-    table = html.Table([html.Thead(html.Tr(cells)), html.Tbody(rows)], className="plain-table")
+    table = reported_table(
+        GPU_SCORES, rows, columns=_COLUMNS, numbers=_NUMBERS, label="Scores of GPUs"
+    )
     words = (
         "A step's time over that on the median GPU of the type, by jobs that ran on several. "
         "Placers that read scores (PAL, PM-First) go by it. "
     )
     if len(scores) > len(most):
         words += f"Of {count(len(scores))} GPUs the {_MOST_SHOWN} that differ most."
-    return html.Div(
-        [
-            html.Div(words, className="hint"),
-            scrolls("cluster-gpu-scores-table", table, label="Scores of GPUs"),
-        ]
-    )
+    return html.Div([html.Div(words, className="hint"), table])
 
 
 def _row(one: GpuScoreOut) -> html.Tr:

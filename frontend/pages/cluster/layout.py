@@ -10,10 +10,11 @@ from frontend.components.cluster_map import cluster_map, map_search, nodes_grid
 from frontend.components.drain_dialog import drain_dialog
 from frontend.components.replay import replay_link
 from frontend.pages.cluster.forgetting import forget_dialog, pressed_store
-from frontend.pages.cluster.gpu_scores import gpu_scores_place
-from frontend.pages.cluster.model_reports import model_reports_place
+from frontend.pages.cluster.gpu_scores import GPU_SCORES
+from frontend.pages.cluster.model_reports import MODEL_REPORTS
+from frontend.pages.cluster.reported_tables import reported_place
 from frontend.pages.cluster.reservations import remove_dialog, reservation_dialog, reservations_card
-from frontend.pages.cluster.slowdowns import slowdowns_place
+from frontend.pages.cluster.slowdowns import SLOWDOWN_PAIRS
 from frontend.pages.cluster.what_if_fields import what_if_card
 from frontend.routing import QueryValue, query_value
 
@@ -55,9 +56,7 @@ def layout(
                         [card("Free GPUs", free), reservations_card()],
                         className="span-4 form-stack level",
                     ),
-                    gpu_scores_place(),
-                    slowdowns_place(),
-                    model_reports_place(),
+                    *map(reported_place, (GPU_SCORES, SLOWDOWN_PAIRS, MODEL_REPORTS)),
                     what_if_card(drain, add, **query),
                     html.Div(
                         card("Nodes", nodes_grid("cluster-nodes", height="420px")),

@@ -3,62 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from dash import Dash, Input, Output, html
+from dash import html
 from dash.development.base_component import Component
 
-from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card
 from frontend.components.names import isolated
 from frontend.components.states import gpu_chip
 from frontend.formatting import count
 from frontend.loading import loaded, may
 from frontend.pages.cluster.forgetting import MAY_FORGET, SLOWDOWNS, forget_button
-from frontend.pages.cluster.reporters import who
-from frontend.shell import NO_CLUSTER
+from frontend.pages.cluster.reported_tables import reported_table, who
 from maat.api.evidence import SlowdownOut, model_words
-from maat.client import calls
+from maat.client import AsyncClient, calls
 
+SLOWDOWN_PAIRS = "cluster-slowdowns"
 _COLUMNS = ("Model", "Beside", "GPU type", "GPUs", "Slowdown", "Spread", "Reports", "Use", "By")
 _NUMBERS = _COLUMNS[3:7]
 
 
-def slowdowns_place() -> html.Div:
-    """Where the table stands, on clusters where jobs may share GPUs."""
-    return html.Div(id="cluster-slowdowns", className="span-12")
-
-
-def register_slowdowns(app: Dash, api: Api) -> None:
-    answer(
-        app,
-        partial(show_slowdowns, api),
-        output={"table": Output("cluster-slowdowns", "children")},
-        inputs={
-            "cluster_id": Input("cluster-select", "value"),
-            "_live": Input("live", "data"),
-            "_acted": Input("cluster-acted", "data"),
-        },
-    )
-
-
-async def show_slowdowns(
-    api: Api, *, cluster_id: str | None, _live: object, _acted: object
-) -> Changes:
-    if not cluster_id or cluster_id == NO_CLUSTER:
-        return NOTHING
-    try:
-        async with api.visitor() as maat:
-            cluster = await maat.send(calls.cluster(cluster_id))
-            if cluster["jobs_per_gpu"] == 1:
-                return {"table": None}
-            pairs = await maat.slowdowns(cluster_id)
-            may_forget = may(await loaded(maat.send(calls.me())), MAY_FORGET)
-    except Failure as error:
-        return {"table": error_state(error)}
+async def slowdowns_card(maat: AsyncClient, cluster_id: str) -> Component | None:
+    cluster = await maat.send(calls.cluster(cluster_id))
+    if cluster["jobs_per_gpu"] == 1:
+        return None
+    pairs = await maat.slowdowns(cluster_id)
+    may_forget = may(await loaded(maat.send(calls.me())), MAY_FORGET)
     aside = forget_button(SLOWDOWNS) if pairs and may_forget else None
-    return {"table": card("What sharing a GPU costs", slowdowns_view(pairs), aside=aside)}
+    return card("What sharing a GPU costs", slowdowns_view(pairs), aside=aside)
 
 
 def slowdowns_view(pairs: Sequence[SlowdownOut]) -> Component:
@@ -66,12 +37,13 @@ def slowdowns_view(pairs: Sequence[SlowdownOut]) -> Component:
     if not pairs:
         words = "No pair of jobs was measured yet: rounds go by what the cluster declares."
         return html.Div(words, className="hint")
-    cells = [html.Th(name, className="number" if name in _NUMBERS else None) for name in _COLUMNS]
-    table = html.Table(
-        [html.Thead(html.Tr(cells)), html.Tbody([_row(pair) for pair in pairs])],
-        className="plain-table",
+    return reported_table(
+        SLOWDOWN_PAIRS,
+        [_row(pair) for pair in pairs],
+        columns=_COLUMNS,
+        numbers=_NUMBERS,
+        label="Measured slowdowns",
     )
-    return scrolls("cluster-slowdowns-table", table, label="Measured slowdowns")
 
 
 def _row(pair: SlowdownOut) -> html.Tr:
